@@ -273,6 +273,7 @@ class MemoryReader {
       }
     }
     std::vector<MemoryBlock> blocks;
+    blocks.reserve(bytes.size());
     for (const auto& [type, size] : bytes) blocks.push_back({{}, type, size});
     return blocks;
   }

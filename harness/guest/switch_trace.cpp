@@ -246,7 +246,7 @@ std::string_view trace_event_folder(TaskEventKind kind) {
 
 std::string missing_trace_field(const TraceFormats& formats) {
   for (std::size_t i = 0; i < formats.size(); ++i) {
-    const std::string folder(kNeededEvents[i].folder);
+    std::string folder(kNeededEvents[i].folder);
     if (formats[i].id < 0) return folder;
     for (const std::string_view field : kNeededEvents[i].fields) {
       if (!field.empty() && !formats[i].fields.contains(field))

@@ -71,7 +71,9 @@ class GroupWalk {
     group.limit =
         parse_memory_limit(text_of(path, is_v2_ ? "memory.max" : "memory.limit_in_bytes"));
     if (group.is_inner) {
-      for (const std::string& name : below) visit(path + "/" + name, group.mems, depth + 1);
+      for (const std::string& name : below) {
+        visit(fmt::format("{}/{}", path, name), group.mems, depth + 1);
+      }
     }
     if (!group.is_inner || group.limit) add(std::move(group));
   }

@@ -111,6 +111,7 @@ Result<Gauntlet> read_gauntlet(const GauntletArguments& arguments) {
   Gauntlet gauntlet{file, {}, Fingerprint().add(text).to_string(), {}};
   PINFOLD_LET(gauntlet.document, parse_document(text));
   std::vector<Platform> own;
+  own.reserve(scenarios.size());
   for (const Scenario& scenario : scenarios) own.push_back(scenario.machine.platform);
   PINFOLD_LET(const auto kernels, kernels_named(arguments.kernels, own));
   const Scenario& first = scenarios.front();

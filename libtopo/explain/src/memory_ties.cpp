@@ -31,7 +31,8 @@ MemoryState memory_at_step(const Failure& failure) {
   if (before.containers.empty()) return failure.state.memory;
   Decision decision = decide(failure.node, failure.state, before);
   auto* const admitted = std::get_if<Admitted>(&decision);
-  return admitted == nullptr ? failure.state.memory : std::move(admitted->next.memory);
+  if (admitted == nullptr) return failure.state.memory;
+  return std::move(admitted->next.memory);
 }
 
 bool needs_memory(const Failure& failure) {

@@ -22,7 +22,7 @@ bool limit_equals_request(const Resources& resources, const std::string& resourc
 /// Returns "15Gi"; "15G (14306Mi)" for memory in a notation that the rest of an explanation does
 /// not use.
 std::string amount_now(const RequestChange& change, AmountRounding rounding) {
-  const std::string text = readable(change.from, rounding);
+  std::string text = readable(change.from, rounding);
   const bool is_other = is_memory_resource(change.resource) &&
                         change.from.format() != Quantity::Format::kBinarySi &&
                         change.from.is_whole();

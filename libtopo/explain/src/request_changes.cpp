@@ -129,7 +129,7 @@ class RequestSearch {
   [[nodiscard]] std::vector<RequestChange> several_changes() {
     if (found_.empty()) {
       for (const Rounding rounding : {Rounding::kUp, Rounding::kDown}) {
-        const auto changes = whole_cores_everywhere(rounding);
+        auto changes = whole_cores_everywhere(rounding);
         if (changes.size() > 1 && is_admitted(changes)) return changes;
       }
     }

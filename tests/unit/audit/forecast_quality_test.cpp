@@ -86,7 +86,8 @@ double alarms_per_hour(const std::string& name,
     Dice dice(static_cast<std::uint64_t>(hour) + 1);
     const auto left = make(dice);
     Series series;
-    for (double now = 0; now < kHour; now += kStep) {
+    for (int step = 0; step * kStep < kHour; ++step) {
+      const double now = step * kStep;
       series.add(10 * kGiB, left(now), {{"default/db/main", kNodeOne, kGiB}});
     }
     alarms += series.alarms().size();

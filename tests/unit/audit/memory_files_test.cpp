@@ -215,10 +215,10 @@ TEST_F(MemoryFiles, TheWatchReadsGroupsOnlyWhileANumaNodeFalls) {
   for (int i = 0; i < 6; ++i) EXPECT_THAT(look(5 * i), IsEmpty());
   EXPECT_EQ(asked, 0);
   std::vector<Forecast> last;
-  for (int i = 1; i <= 6; ++i) {
-    write_numa(1, static_cast<std::uint64_t>(512 - 50 * i));
-    write_group("pinfold/podu-db/main", "1", static_cast<std::uint64_t>(100 + 50 * i));
-    last = look(30 + 5 * i);
+  for (std::uint64_t i = 1; i <= 6; ++i) {
+    write_numa(1, 512 - 50 * i);
+    write_group("pinfold/podu-db/main", "1", 100 + 50 * i);
+    last = look(30 + 5 * static_cast<int>(i));
   }
   EXPECT_GT(asked, 1);
   ASSERT_EQ(last.size(), 1U);

@@ -50,13 +50,14 @@ class ForecasterTest : public testing::Test {
 };
 
 TEST_F(ForecasterTest, SamplesTheNumaNodes) {
+  constexpr std::uint64_t kKiB = 1024;
   dir_.write("sys/devices/system/node/online", "1\n");
   dir_.write("sys/devices/system/node/node1/meminfo",
              "Node 1 MemTotal: 4096 kB\nNode 1 MemFree: 1024 kB\n");
   const Forecaster forecaster(options(), worker_);
   ASSERT_TRUE(wait_until([&] { return !forecaster.outlook().numa.empty(); }));
   EXPECT_THAT(forecaster.outlook().numa,
-              testing::ElementsAre(forecast::NumaMemory{NumaId{1}, 4096 * 1024, 1024 * 1024}));
+              testing::ElementsAre(forecast::NumaMemory{NumaId{1}, 4096 * kKiB, 1024 * kKiB}));
   EXPECT_TRUE(forecaster.outlook().forecasts.empty());
   EXPECT_TRUE(log().empty());
 }

@@ -263,6 +263,7 @@ std::string_view why_not_written(const RepairOptions& options, const RepairOutco
 
 std::vector<cp::Note> read_back_notes(const std::vector<cp::ReadBack>& read_back) {
   std::vector<cp::Note> notes;
+  notes.reserve(read_back.size());
   for (const auto& [object, resource, text, source] : read_back) {
     notes.push_back({object, fmt::format("{}, from '{}'", text, source)});
   }

@@ -97,6 +97,7 @@ class RowSearch {
     }
     std::sort(ranked.begin(), ranked.end());
     std::vector<int> values;
+    values.reserve(ranked.size());
     for (const auto& one : ranked) values.push_back(std::get<2>(one));
     return values;
   }

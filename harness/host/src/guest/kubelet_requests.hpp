@@ -30,7 +30,7 @@ struct PodRequests {
 /// other registries: a name that does not begin with "localhost/" stands for a busybox that waits.
 /// Source: kubelet v1.36.2 kuberuntime, generatePodSandboxConfig, generateContainerConfig.
 [[nodiscard]] PodRequests kubelet_requests(const Node& node, const NodeState& state,
-                                           const ActivePod& pod, const Json& manifest);
+                                           const ActivePod& active, const Json& manifest);
 
 /// Returns those of a kubelet without policies on this machine. Errors: as parse_pod.
 [[nodiscard]] Result<PodRequests> kubelet_requests(const VmMachine& machine,

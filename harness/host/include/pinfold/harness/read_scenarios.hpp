@@ -22,8 +22,8 @@ namespace pinfold::harness {
 [[nodiscard]] Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file,
                                                            std::optional<Arch> arch = {});
 
-/// The same for another document in place of the text of the file.
-[[nodiscard]] Result<std::vector<Scenario>> load_scenarios_of(std::string_view yaml_or_json,
+/// The same for another text, YAML or JSON, in place of that of the file.
+[[nodiscard]] Result<std::vector<Scenario>> load_scenarios_of(std::string_view text,
                                                               const std::filesystem::path& file,
                                                               std::optional<Arch> arch = {});
 
