@@ -56,6 +56,7 @@ bool is_possible(const planning::SearchProblem& problem,
 
 PlanCost total_cost(const planning::SearchProblem& problem,
                     const std::vector<planning::PodChoice>& choices) {
+  using planning::operator+;
   PlanCost cost;
   for (std::size_t i = 0; i + 1 < choices.size(); ++i) {
     cost = cost + planning::cost_of_moves(problem.pods[i], choices[i].after);
