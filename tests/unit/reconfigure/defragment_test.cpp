@@ -160,8 +160,7 @@ TEST(Defragment, SaysThatItHasNotSearchedForLong) {
   EXPECT_EQ(none->next, state);
 }
 
-/// 'new' needs two NUMA nodes together, and the only two that can have enough are those of 'one'
-/// and the empty one.
+/// 'new' needs two NUMA nodes together: the empty one, and one that a single move empties.
 TEST(Defragment, ASearchThatEndsEarlyLeavesNoMoveThatIsNotNeeded) {
   const Node node = node_of(machine_of({.numa = 4, .cpus = 8, .gib = 32}),
                             with_memory_manager(aligning_config("best-effort")));
@@ -176,7 +175,6 @@ TEST(Defragment, ASearchThatEndsEarlyLeavesNoMoveThatIsNotNeeded) {
     if (!plan->possible) continue;
     ++found;
     ASSERT_EQ(plan->moves.size(), 1U) << steps << " steps";
-    EXPECT_EQ(plan->moves.front().id, (ContainerId{PodUid("one"), "c"}));
     EXPECT_EQ(plan->cost.containers_moved, 1U);
     EXPECT_EQ(overlap(node, plan->next), "");
     EXPECT_EQ(start_error(node, plan->next), "");
