@@ -85,9 +85,9 @@ bool ContainerRuns::is_thread_of(int id, int process) const {
   return task != tasks_.end() && task->second.process == process;
 }
 
-/// Returns true for the first switch of a CPU that was offline. The kernel has no event for its
-/// last one before, from the task that takes it offline to the idle task. Source: Linux
-/// include/linux/tracepoint.h, of which no event of an offline CPU comes.
+/// Returns true for the first switch of a CPU that was offline. Its last switch before, from the
+/// task that takes it offline to the idle task, has no event: the kernel's tracepoints skip CPUs
+/// that are offline. Source: Linux include/linux/tracepoint.h.
 bool ContainerRuns::was_offline(const TaskEvent& event, int ran) const {
   const auto stopper = stoppers_.find(event.cpu);
   return event.other == 0 && stopper != stoppers_.end() && stopper->second == ran;

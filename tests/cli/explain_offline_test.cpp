@@ -6,7 +6,7 @@
 #include <string>
 
 #include "run_program.hpp"
-#include "temp_dir.hpp"
+#include "two_numa_nodes.hpp"
 
 /// `pinfold explain` on a node some of whose CPUs are offline.
 namespace pinfold {
@@ -25,14 +25,10 @@ std::string pod(const std::string& name, const std::string& resources) {
 }
 
 /// A node with two NUMA nodes of 8 CPUs, on which shop/db has CPUs 2-7.
-class ExplainOffline : public testing::Test {
+class ExplainOffline : public test::TwoNumaNodes {
  protected:
   void SetUp() override {
-    const Outcome machine = run_shell(
-        PINFOLD_COMMAND " topology --synthetic 'pack:2 [numa(memory=16GiB)] core:4 pu:2' -o json");
-    ASSERT_EQ(machine.status, 0) << machine.err;
-    dir_.write("machine.json", machine.out);
-    machine_ = json::parse(machine.out);
+    ASSERT_NO_FATAL_FAILURE(TwoNumaNodes::SetUp());
     dir_.write("config.yaml",
                "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\nevictionHard: {}\n");
     std::filesystem::create_directory(dir_ / "state");
@@ -56,9 +52,6 @@ class ExplainOffline : public testing::Test {
     return run_shell("cd " + dir_.path() + " && " PINFOLD_COMMAND " " + command +
                      " --state-dir state --config config.yaml --machine machine.json " + file);
   }
-
-  test::TempDir dir_;
-  json machine_;
 };
 
 constexpr const char* kOffline =

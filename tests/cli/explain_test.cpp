@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "run_program.hpp"
-#include "temp_dir.hpp"
+#include "two_numa_nodes.hpp"
 
 namespace pinfold {
 namespace {
@@ -26,13 +26,10 @@ std::string pod(const std::string& name, int cpus) {
 }
 
 /// A node with two NUMA nodes of 8 CPUs, on which shop/db has 6.
-class Explain : public testing::Test {
+class Explain : public test::TwoNumaNodes {
  protected:
   void SetUp() override {
-    const Outcome machine = run_shell(
-        PINFOLD_COMMAND " topology --synthetic 'pack:2 [numa(memory=16GiB)] core:4 pu:2' -o json");
-    ASSERT_EQ(machine.status, 0) << machine.err;
-    dir_.write("machine.json", machine.out);
+    ASSERT_NO_FATAL_FAILURE(TwoNumaNodes::SetUp());
     dir_.write("config.yaml",
                "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n"
                "topologyManagerPolicy: single-numa-node\nevictionHard: {}\n");
@@ -51,8 +48,6 @@ class Explain : public testing::Test {
   [[nodiscard]] Outcome on_node(const std::string& command, const std::string& file) const {
     return run_shell("cd " + dir_.path() + " && " PINFOLD_COMMAND " " + command + options() + file);
   }
-
-  test::TempDir dir_;
 };
 
 TEST_F(Explain, ARejectionHasStatus1AndChangesNothing) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "run_program.hpp"
-#include "temp_dir.hpp"
+#include "two_numa_nodes.hpp"
 
 /// What the program says of a state that does not start with a configuration or on a machine.
 namespace pinfold {
@@ -27,14 +27,10 @@ std::string config(const std::string& reserved, const std::string& memory) {
 
 /// Two NUMA nodes of 8 CPUs. shop/db has CPUs 2-7; `state` is Pinfold's directory, `kubelet` one
 /// with the kubelet's files alone.
-class StartRefused : public testing::Test {
+class StartRefused : public test::TwoNumaNodes {
  protected:
   void SetUp() override {
-    const Outcome machine = run_shell(
-        PINFOLD_COMMAND " topology --synthetic 'pack:2 [numa(memory=16GiB)] core:4 pu:2' -o json");
-    ASSERT_EQ(machine.status, 0) << machine.err;
-    machine_ = json::parse(machine.out);
-    put_machine(machine_);
+    ASSERT_NO_FATAL_FAILURE(TwoNumaNodes::SetUp());
     dir_.write("config.yaml", config("0-1", "1Gi"));
     dir_.write("db.yaml",
                "kind: Pod\nmetadata: {name: db, namespace: shop, uid: 0b7d0c9e}\n"
@@ -62,9 +58,6 @@ class StartRefused : public testing::Test {
     smaller.at("cpus").erase(4);
     return smaller;
   }
-
-  test::TempDir dir_;
-  json machine_;
 };
 
 TEST_F(StartRefused, ReservedCpusThatAContainerHas) {

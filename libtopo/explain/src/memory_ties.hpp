@@ -27,8 +27,8 @@ inline constexpr const char* kTieRule =
 /// Returns "shop/db has memory on NUMA node 0 alone", "... on NUMA nodes 1 and 2 together".
 [[nodiscard]] std::string describe(const MemoryTie& tie);
 
-/// Returns the fewest NUMA nodes that the memory manager would let serve the failed container or
-/// pod, whatever its affinity; empty if none may.
+/// Returns the fewest NUMA nodes from which the memory manager would give the failed container or
+/// pod its memory if it had no affinity; empty if there are none.
 [[nodiscard]] std::vector<std::int32_t> serving_nodes(const Failure& failure);
 
 }  // namespace pinfold::explain_detail

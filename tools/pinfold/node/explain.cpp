@@ -525,7 +525,7 @@ cli::Command explain_command() {
          "--node-from-kubelet --running - pod.yaml",
          "The same on a node that a kubelet manages"},
         {"pinfold explain --memory $$",
-         "Explain to which NUMA nodes this shell may bind memory; a pod's name: its containers"}}}};
+         "Explain which NUMA nodes this shell, or a pod in its place, may bind memory to"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

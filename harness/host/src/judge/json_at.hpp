@@ -11,7 +11,8 @@ namespace pinfold::harness {
 /// The keys of objects within objects: {"status", "phase"}.
 using JsonPath = std::initializer_list<std::string>;
 
-/// Returns the value at a path; null if there is none, whatever a guest has sent.
+/// Returns the value at a path; null if there is none. The document can be anything: it
+/// comes from a guest.
 inline const Json& json_at(const Json& document, JsonPath path) {
   static const Json kNull;
   const Json* value = &document;

@@ -22,7 +22,7 @@ namespace pinfold::harness {
 [[nodiscard]] Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file,
                                                            std::optional<Arch> arch = {});
 
-/// The same for another text, YAML or JSON, in place of that of the file.
+/// The same with this text, YAML or JSON, instead of the file's.
 [[nodiscard]] Result<std::vector<Scenario>> load_scenarios_of(std::string_view text,
                                                               const std::filesystem::path& file,
                                                               std::optional<Arch> arch = {});
