@@ -11,6 +11,7 @@
 #   sampled TIMES            waits until the sampler has looked so often
 #   group CPUS               makes a group that no runtime knows, waits until it has these CPUs, and removes it
 #   kill-container UID       kills the containers of a pod
+#   runs UID                 waits until a process of a container runs in this pod
 kubepods=/sys/fs/cgroup/kubepods
 log=/run/simple.log
 pid=/run/simple.pid
@@ -82,4 +83,5 @@ case $verb in
     ;;
   group) unknown_group "$1" ;;
   kill-container) kill_containers "$1" ;;
+  runs) while [ "$(cat $kubepods/pod"$1"/*/cgroup.procs 2>/dev/null | wc -l)" -lt 2 ]; do sleep 0.1; done ;;
 esac
