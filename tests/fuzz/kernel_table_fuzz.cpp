@@ -15,10 +15,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   for (const test::TableRow& row : *rows) {
-    const auto again = test::parse_row(row.text);
+    const auto again = test::parse_row(row.text, row.kind);
     if (!again || again->before != row.before || again->after != row.after) std::abort();
     if (again->effective != row.effective || again->states != row.states) std::abort();
-    if (row.before.size() != 5 || row.after.size() != 4) std::abort();
+    if (again->exclusive != row.exclusive || again->isolated != row.isolated) std::abort();
+    const std::size_t groups = test::table_groups(row.kind).size();
+    const std::size_t top = row.kind == test::TableKind::kInPartition ? 1 : 0;
+    if (row.before.size() != groups + top || row.after.size() != groups) std::abort();
   }
   return 0;
 }

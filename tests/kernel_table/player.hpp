@@ -15,10 +15,14 @@ namespace pinfold::test {
 struct Played {
   int failures = 0;
   std::map<std::string, CpuSet> effective;
+  std::map<std::string, CpuSet> exclusive;  ///< effective exclusive CPUs; only Linux 7
   std::map<std::string, int> states;
-
-  friend bool operator==(const Played&, const Played&) = default;
+  std::optional<CpuSet> isolated;  ///< of the machine; only Linux 7
 };
+
+/// Returns true if the groups are the same. Not whether `isolated` is: Linux keeps a CPU isolated
+/// whose partition ends because another one lost its last CPU.
+[[nodiscard]] bool same_groups(const Played& one, const Played& other);
 
 /// In the table's form: "0 A1:0-1,B1:2-3 A1:P1,B1:P0".
 [[nodiscard]] std::string to_string(const Played& played);
@@ -40,7 +44,9 @@ class Player {
   [[nodiscard]] Result<Played> play(const TableRow& row);
 
  private:
+  [[nodiscard]] std::string path_of(const std::string& group) const;
   [[nodiscard]] Result<void> begin();
+  [[nodiscard]] Result<void> make_top();
   [[nodiscard]] Result<void> end();
   [[nodiscard]] Result<void> act(const TableAction& action);
   [[nodiscard]] Result<void> set_online(CpuId cpu, bool online);
@@ -48,6 +54,7 @@ class Player {
 
   enforce::CgroupFs& fs_;
   SetOnline set_online_;
+  TableKind kind_ = TableKind::kInPartition;
   CpuSet offline_;
 };
 

@@ -14,7 +14,7 @@
 /// Partitions behave as in Linux 6.1, which tests/kernel_table checks: a partition is valid or not,
 /// this changes only at certain events, and a valid one takes its CPUs from its parent, which must
 /// be a partition too. With `has_exclusive` a group below ordinary groups can be one, as far as
-/// Pinfold uses that; no table checks these rules.
+/// Pinfold uses that; no table checks these rules. Those of Linux 7 are in model_partitions.hpp.
 namespace pinfold::test {
 
 class ModelCpusets {
@@ -102,12 +102,6 @@ class ModelCpusets {
     return 0;
   }
 
-  /// Returns 0, or the errno if a process cannot enter.
-  [[nodiscard]] int check_attach(const Dir& dir) const {
-    const bool has_both = !effective_cpus(dir).empty() && !effective_mems(dir).empty();
-    return has_both ? 0 : ENOSPC;
-  }
-
   /// cgroup v2: updates the partitions after CPUs came online or went offline.
   void settle_online(Dir& root) const {
     const bool drops = !given(root).empty() && given(root).contains_all(kernel_.cpus);
@@ -121,11 +115,7 @@ class ModelCpusets {
   static inline const std::string kExclusive = "cpuset.cpus.exclusive";
   static constexpr const char* kCpuExclusive = "cpuset.cpu_exclusive";
 
- private:
-  static constexpr const char* kNotExclusive = "Cpu list in cpuset.cpus not exclusive";
-  static constexpr const char* kNoCpus = "Parent unable to distribute cpu downstream";
-  static constexpr const char* kHotplug = "No cpu available due to hotplug";
-
+  // What the rules of Linux 6 and 7 share.
   [[nodiscard]] static CpuSet within(const CpuSet& mine, const CpuSet& above) {
     const CpuSet both = mine & above;
     return both.empty() ? above : both;
@@ -149,6 +139,17 @@ class ModelCpusets {
   static void invalidate(Dir& dir, const std::string& reason) {
     if (is_valid(dir)) dir.files[kPartition] = kind(dir) + " invalid (" + reason + ")";
   }
+  /// Returns true if a process needs a CPU that the partition does not give away: a process inside
+  /// it, or below it in a group that is not a partition. Groups in `except` do not count. The root
+  /// always has processes.
+  [[nodiscard]] static bool is_in_use(const Dir& dir, const Dir* except = nullptr) {
+    return dir.parent == nullptr || !dir.processes.empty() || is_in_use_below(dir, except);
+  }
+
+ private:
+  static constexpr const char* kNotExclusive = "Cpu list in cpuset.cpus not exclusive";
+  static constexpr const char* kNoCpus = "Parent unable to distribute cpu downstream";
+  static constexpr const char* kHotplug = "No cpu available due to hotplug";
 
   /// Returns the CPUs of the cpuset, online or not; for the root: all.
   [[nodiscard]] CpuSet listed(const Dir& dir) const {
@@ -185,12 +186,6 @@ class ModelCpusets {
     return cpus;
   }
 
-  /// Returns true if a process needs a CPU that the partition does not give away: a process inside
-  /// it, or below it in a group that is not a partition. Groups in `except` do not count. The root
-  /// always has processes.
-  [[nodiscard]] static bool is_in_use(const Dir& dir, const Dir* except = nullptr) {
-    return dir.parent == nullptr || !dir.processes.empty() || is_in_use_below(dir, except);
-  }
   [[nodiscard]] static bool is_in_use_below(const Dir& dir, const Dir* except = nullptr) {
     return std::any_of(dir.children.begin(), dir.children.end(), [&](const auto& child) {
       if (child.second.get() == except) return is_in_use_below(*child.second);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model_cpusets.hpp"
+#include "model_partitions.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -124,6 +125,12 @@ class ModelFs final : public enforce::CgroupFs {
     if (file == (v1 ? "cpuset.effective_mems" : "cpuset.mems.effective")) {
       return kernel_->effective(*dir, "cpuset.mems").to_string();
     }
+    if (kernel_->is_linux7 && file == "cpuset.cpus.isolated" && dir->parent == nullptr) {
+      return ModelPartitions(*kernel_).isolated(*dir).to_string();
+    }
+    if (kernel_->is_linux7 && file == "cpuset.cpus.exclusive.effective") {
+      return ModelPartitions(*kernel_).owned(*dir).to_string();
+    }
     const auto it = dir->files.find(file);
     if (it == dir->files.end()) return fail_errno(ENOENT, fmt::format("read {}/{}", group, file));
     return it->second;
@@ -141,9 +148,7 @@ class ModelFs final : public enforce::CgroupFs {
     if (kernel_->writes_until_failure > 0) --kernel_->writes_until_failure;
     kernel_->log.push_back(fmt::format("write {} {} {}", group, file, value));
     if (file == "cgroup.procs") {
-      if (const int error = ModelCpusets(*kernel_).check_attach(*dir); error != 0) {
-        return failed(error);
-      }
+      if (!can_enter(*dir)) return failed(ENOSPC);
       const int process = std::stoi(std::string(value));
       take_out(kernel_->root, process);
       dir->processes.insert(process);
@@ -171,6 +176,10 @@ class ModelFs final : public enforce::CgroupFs {
   [[nodiscard]] int fault(const char* what, const std::string& group,
                           const std::string& file) const {
     return kernel_->fault ? kernel_->fault(what, group, file) : 0;
+  }
+  [[nodiscard]] bool can_enter(const ModelKernel::Dir& dir) const {
+    return !kernel_->effective(dir, "cpuset.cpus").empty() &&
+           !kernel_->effective(dir, "cpuset.mems").empty();
   }
   static void take_out(ModelKernel::Dir& dir, int process) {
     dir.processes.erase(process);
@@ -202,6 +211,7 @@ class ModelFs final : public enforce::CgroupFs {
   /// Sets a value. Returns 0 or the errno.
   [[nodiscard]] int set_value(ModelKernel::Dir& dir, const std::string& file,
                               const std::string& value) {
+    if (kernel_->is_linux7 && file.starts_with("cpuset.cpus")) return set_cpus(dir, file, value);
     const ModelCpusets cpusets(*kernel_);
     if (file == "cpuset.cpus" || file == "cpuset.mems") {
       return cpusets.write_set(dir, file, parsed(value));
@@ -220,6 +230,14 @@ class ModelFs final : public enforce::CgroupFs {
     }
     dir.files[file] = value;
     return 0;
+  }
+
+  [[nodiscard]] int set_cpus(ModelKernel::Dir& dir, const std::string& file,
+                             const std::string& value) const {
+    const ModelPartitions partitions(*kernel_);
+    if (file == ModelCpusets::kPartition) return partitions.write_partition(dir, value);
+    if (file == ModelCpusets::kExclusive) return partitions.write_exclusive(dir, parsed(value));
+    return partitions.write_cpus(dir, parsed(value));
   }
 
   /// Sets cpu.idle. The kernel changes the weight as well: an idle group has the smallest one,
@@ -320,6 +338,7 @@ ModelKernel::Dir* ModelKernel::find(const std::string& group) {
 }
 
 CpuSet ModelKernel::effective(const Dir& dir, const std::string& file) const {
+  if (is_linux7 && file == "cpuset.cpus") return ModelPartitions(*this).effective(dir);
   const ModelCpusets cpusets(*this);
   return file == "cpuset.cpus" ? cpusets.effective_cpus(dir) : cpusets.effective_mems(dir);
 }
@@ -361,6 +380,7 @@ void lose_cpus(ModelKernel::Dir& dir, const CpuSet& online) {
 void ModelKernel::set_online(const CpuSet& online) {
   if (online == cpus) return;
   cpus = online;
+  if (is_linux7) return ModelPartitions(*this).settle_online(root);
   if (version == CgroupVersion::kV2) return ModelCpusets(*this).settle_online(root);
   lose_cpus(root, online);
   root.files["cpuset.cpus"] = online.to_string();

@@ -13,7 +13,8 @@
 namespace pinfold::test {
 
 /// Linux control groups as a tree in memory, for cgroup v1 and v2: which writes fail, a new group's
-/// initial values, and which CPUs are effective (model_cpusets.hpp). As observed on kernel 6.1.
+/// initial values, and which CPUs are effective (model_cpusets.hpp). As observed on kernel 6.1;
+/// with `is_linux7`, partitions as in 7.2 (model_partitions.hpp).
 class ModelKernel {
  public:
   ModelKernel(enforce::CgroupVersion which, CpuSet all_cpus, CpuSet all_mems);
@@ -25,7 +26,9 @@ class ModelKernel {
     std::set<int> processes;  ///< 0: of another PID namespace; see lists_all_processes
     /// No sibling may have its CPUs: cgroup v1's cpuset.cpu_exclusive, or a partition of cgroup v2.
     bool is_exclusive = false;
-    bool has_cpuset = true;        ///< false: the controller is not enabled above
+    CpuSet granted;          ///< Linux 7: exclusive to a partition, or until CPUs went offline
+    bool is_remote = false;  ///< Linux 7: a valid partition below ordinary groups
+    bool has_cpuset = true;  ///< false: the controller is not enabled above
     std::uint64_t memory_use = 0;  ///< bytes; cgroup v1 refuses a limit below it with EBUSY
   };
 
@@ -66,6 +69,9 @@ class ModelKernel {
   bool lists_all_processes = true;                                   ///< see enforce::HierarchyRoot
   /// cgroup v2 since Linux 6.7: cpuset.cpus.exclusive, and partitions below ordinary groups.
   bool has_exclusive = true;
+  /// cgroup v2 since Linux 7.0: a conflict with a sibling costs a partition these CPUs instead of
+  /// its state. Needs has_exclusive.
+  bool is_linux7 = false;
   /// CPUs that a partition below ordinary groups lacks although it is valid: since Linux 7.0 those
   /// that another group has exclusively.
   CpuSet stripped;

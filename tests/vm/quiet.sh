@@ -9,6 +9,8 @@
 #   tracing          makes the kernel's events readable
 #   disturbed PROGRAM CGROUP CPU...   runs it on each of these CPUs for 4 seconds while interrupts and unbound work
 #                    are produced, and prints its gaps and the events of these CPUs
+#   facts CPU...     prints in few characters what 'disturbed' saw, a fact a line: "gap CPU MICROSECONDS COUNT" for each
+#                    power of two, "longest CPU MICROSECONDS" and "event KIND COUNT" (gaps_picture draws them)
 #   named PROGRAM CGROUP CPU   runs it on this CPU beside an executed command and a service, while interrupts and
 #                    unbound work are produced, and prints which kinds of noise 'pinfold noise' names
 #   events CPU...    prints the interrupts and the unbound work of CPUs in that time, with how often each came
@@ -132,6 +134,13 @@ disturbed() {
   events "$@" | tee /tmp/events
 }
 
+facts() {
+  for cpu; do
+    awk -v cpu="$cpu" '$2 == "us" { print "gap", cpu, $1, $3 } $1 == "longest" { print $1, cpu, $2 }' "/tmp/gaps.$cpu"
+  done
+  awk '{ count[$2] += $1 } END { for (kind in count) print "event", kind, count[kind] }' /tmp/events
+}
+
 # Runs a command line on a CPU, in a group if one is given, until /tmp/end exists.
 busy_on() {
   local cpu=$1 group=$2
@@ -185,6 +194,7 @@ case $1 in
   crowd) crowd "$2" ;;
   tracing) tracing ;;
   disturbed) shift; disturbed "$@" ;;
+  facts) shift; facts "$@" ;;
   named) shift; named "$@" ;;
   events) shift; events "$@" ;;
   came) shift; came "$@" ;;
