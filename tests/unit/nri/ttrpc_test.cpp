@@ -6,7 +6,6 @@
 
 #include "pinfold/nri/messages.hpp"
 #include "pinfold/nri/mux.hpp"
-#include "pinfold/nri/ttrpc_calls.hpp"
 #include "recorded.hpp"
 
 namespace pinfold::nri::ttrpc {

@@ -13,7 +13,7 @@
 
 #include "pinfold/nri/messages.hpp"
 #include "pinfold/nri/mux.hpp"
-#include "pinfold/nri/ttrpc_calls.hpp"
+#include "pinfold/nri/ttrpc.hpp"
 
 namespace pinfold::nri {
 
