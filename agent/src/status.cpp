@@ -245,7 +245,7 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
   const Desired desired = agent.desired();
   status.cgroups = cgroups_status(agent);
   status.profile = agent.node().config().profile;
-  status.profile_source = agent.profile_source();
+  status.profile_source = agent.options().profile_source;
   if (agent.enforces()) {
     PINFOLD_LET(status.foreign, agent.enforced()->find_foreign());
     PINFOLD_LET(status.drift, agent.enforced()->find_drift(desired, status.foreign));
