@@ -10,7 +10,6 @@
 #include "documents.hpp"
 #include "input.hpp"
 #include "node/explain.hpp"
-#include "node/missing_devices.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/picture/text.hpp"
