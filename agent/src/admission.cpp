@@ -119,7 +119,7 @@ Result<void> NodeView::check_forgotten(const AgentState& next) const {
   if (!enforced_ || has_runtime()) return {};
   for (const auto& entry : state().adopted) {
     if (next.adopted.contains(entry.id())) continue;
-    PINFOLD_TRY(enforced_->check_empty({entry.id()}));
+    PINFOLD_TRY(enforced_->observed().check_empty({entry.id()}));
   }
   return {};
 }
@@ -127,7 +127,7 @@ Result<void> NodeView::check_forgotten(const AgentState& next) const {
 /// Returns whether a container runs, or may run. Without enforcement, one with exclusive CPUs or a
 /// recorded start counts as running.
 bool NodeView::runs(const ContainerId& container) const {
-  if (enforced_) return enforced_->has_processes(container).value_or(true);
+  if (enforced_) return enforced_->observed().has_processes(container).value_or(true);
   const ActivePod* const pod = state().node.find(container.pod);
   const CpuSet* const cpus = state().node.cpu.assignments.find(container);
   return (cpus != nullptr && !cpus->empty()) ||
@@ -221,9 +221,10 @@ Result<std::string> NodeView::directory_to_adopt(const PodSpec& pod,
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("'{}': expected an absolute path", adoption.directory));
   }
-  PINFOLD_LET(std::string real,
-              enforced_->check_adoptable({pod.uid, adoption.container}, adoption.directory));
-  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->root(), pod, adoption.container, real));
+  PINFOLD_LET(std::string real, enforced_->observed().check_adoptable({pod.uid, adoption.container},
+                                                                      adoption.directory));
+  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->observed().root(), pod,
+                                 adoption.container, real));
   return real;
 }
 

@@ -109,7 +109,7 @@ quiet::QuietCpus NodeAgent::quiet_cpus(const Desired& desired) const {
 quiet::QuietDesired NodeAgent::quiet_desired(const Desired& desired) const {
   quiet::QuietDesired quiet{quiet_cpus(desired), node_->machine().all_cpus() - offline_, {}};
   if (quiet.cpus.empty() && !quiet_) return quiet;
-  quiet.containers.push_back(enforced_->root());
+  quiet.containers.push_back(enforced_->observed().root());
   for (const auto& adopted : desired.adopted) quiet.containers.push_back(adopted.value);
   quiet.containers.insert(quiet.containers.end(), runtime_roots_.begin(), runtime_roots_.end());
   return quiet;
@@ -193,7 +193,7 @@ void NodeAgent::note_adopted(AgentState& next, const ContainerId& container,
   bool is_read = true;
   bool has_process = false;
   if (enforced_) {
-    const auto group = enforced_->reader(directory);
+    const auto group = enforced_->observed().reader(directory);
     const auto processes = group ? group->processes() : fail(group.error());
     is_read = processes.has_value();
     has_process = is_read && !processes->empty();
@@ -257,8 +257,9 @@ Result<NodeAgent::Adoptable> NodeAgent::check_container_group(const ContainerId&
                                                               const std::string& directory) const {
   PINFOLD_LET(const ActivePod* const pod, find_active(state(), container.pod));
   PINFOLD_TRY(check_container(pod->spec, container.name));
-  PINFOLD_LET(std::string real, enforced_->check_adoptable(container, directory));
-  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->root(), pod->spec, container.name, real));
+  PINFOLD_LET(std::string real, enforced_->observed().check_adoptable(container, directory));
+  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->observed().root(), pod->spec,
+                                 container.name, real));
   return Adoptable{std::move(real), {container}};
 }
 
@@ -278,7 +279,8 @@ Result<NodeAgent::Adoptable> NodeAgent::check_sandbox(const PodUid& uid,
                 fmt::format("no container of pod '{}' has exclusive CPUs", uid));
   }
   if (is_checked) return found;
-  PINFOLD_LET(found.directory, enforced_->check_adoptable(found.containers.front(), directory));
+  PINFOLD_LET(found.directory,
+              enforced_->observed().check_adoptable(found.containers.front(), directory));
   return found;
 }
 
@@ -288,7 +290,7 @@ Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container, LeftProces
                                                   container.name, container.pod));
   }
   if (enforced_ && processes == LeftProcesses::kRefuse) {
-    PINFOLD_TRY(enforced_->check_empty({container}));
+    PINFOLD_TRY(enforced_->observed().check_empty({container}));
   }
   AgentState next = state();
   next.adopted.erase(container);
@@ -315,7 +317,7 @@ void NodeAgent::look_at_unread() {
   if (!enforced_ || state().unread.empty()) return;
   AgentState next = state();
   std::erase_if(next.unread, [this](const ContainerId& container) {
-    return enforced_->has_processes(container).value_or(false);
+    return enforced_->observed().has_processes(container).value_or(false);
   });
   if (next.unread != state().unread) (void)store(std::move(next));  // else the next look does it
 }
@@ -403,7 +405,7 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
     PINFOLD_TRY(find_active(state(), uid));
   }
   if (enforced_) {
-    PINFOLD_LET(const auto groups, enforced_->groups_of_pod(uid));
+    PINFOLD_LET(const auto groups, enforced_->observed().groups_of_pod(uid));
     PINFOLD_TRY(enforced_->make_empty(groups, running));
   }
   AgentState next = state();
@@ -430,7 +432,7 @@ ReconfigureOutcome NodeAgent::apply_and_measure() {
   const Desired target = desired();
   StepMeter meter(
       target, [this] { return now(); },
-      [this](const ContainerId& id) { return enforced_->pages_of(id); });
+      [this](const ContainerId& id) { return enforced_->observed().pages_of(id); });
   ReconfigureOutcome outcome;
   outcome.not_enforced = apply(std::nullopt, [&](const enforce::Step& step, StepMoment moment) {
     meter.watch(step, moment);
@@ -449,13 +451,13 @@ Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> to, NodeSt
       offline_ & target->machine().all_cpus();  // ignores CPUs that `target` lost
   if (enforced_) {
     (void)apply(std::nullopt);  // completes an interrupted one, so that the layout is known
-    Desired to_reach = make_desired(*target, after, enforced_->facts(), offline);
+    Desired to_reach = make_desired(*target, after, enforced_->observed().facts(), offline);
     add_partitions(after, to_reach);
     PINFOLD_TRY(enforced_->check_reachable(to_reach));
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;
       if (after.node.find(uid) != nullptr) continue;
-      PINFOLD_LET(const auto groups, enforced_->groups_of_pod(uid));
+      PINFOLD_LET(const auto groups, enforced_->observed().groups_of_pod(uid));
       PINFOLD_TRY(enforced_->make_empty(groups, running));
     }
   }

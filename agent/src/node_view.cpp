@@ -15,7 +15,8 @@ tl::unexpected<Error> NodeView::enforces_nothing() {
 }
 
 Desired NodeView::desired() const {
-  const enforce::KernelFacts facts = enforced_ ? enforced_->facts() : enforce::KernelFacts{};
+  const enforce::KernelFacts facts =
+      enforced_ ? enforced_->observed().facts() : enforce::KernelFacts{};
   Desired desired = make_desired(*node_, state(), facts, offline_);
   desired.earlier = earlier_;
   add_partitions(state(), desired);
@@ -34,8 +35,8 @@ void NodeView::add_partitions(const AgentState& state, Desired& desired) const {
 
 Result<std::vector<std::string>> NodeView::find_drift() const {
   if (!enforced_) return std::vector<std::string>{};
-  PINFOLD_LET(const auto foreign, enforced_->find_foreign());
-  return enforced_->find_drift(desired(), foreign);
+  PINFOLD_LET(const auto foreign, enforced_->observed().find_foreign());
+  return enforced_->observed().find_drift(desired(), foreign);
 }
 
 std::vector<std::string> NodeView::machine_changes() const {
@@ -66,7 +67,7 @@ Result<ResizeDecision> NodeView::preview_resize(const ResizeRequest& request, Tr
 Result<void> NodeView::verify(const ContainerId& container) const {
   if (!enforced_) return enforces_nothing();
   const Desired target = desired();
-  PINFOLD_TRY(enforced_->verify(target, container));
+  PINFOLD_TRY(enforced_->observed().verify(target, container));
   const auto own = target.layout.find(container);
   const bool is_exclusive = own != target.layout.end() && own->second.isolation != Isolation::kHost;
   return is_exclusive ? verify_quiet(container, own->second.cpus) : Result<void>();
@@ -93,7 +94,7 @@ Result<void> NodeView::verify_quiet(const ContainerId& container, const CpuSet& 
 
 Result<void> NodeView::verify_room(const ContainerId& container) const {
   if (!enforced_) return enforces_nothing();
-  return enforced_->verify_room(desired(), container);
+  return enforced_->observed().verify_room(desired(), container);
 }
 
 }  // namespace pinfold::agent

@@ -90,13 +90,13 @@ class NodeAgent : public NodeView {
   /// ends with its last adopted container, unless it is admitted again with admit(). If the pod is
   /// already active, only adopts the group, which does not change how the pod ends.
   /// Errors: as admit; kNotFound if the pod has no such container; those of
-  /// EnforcedLayout::check_adoptable. Then nothing has changed.
+  /// ObservedCgroups::check_adoptable. Then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
   /// Adopts groups of active pods in one transaction: maintains their cpusets, and nothing else. If
   /// its runtime does not remove it, a container ends with the last process of its group, or with
   /// the group itself if that is empty now. A
   /// group that cannot be adopted does not prevent the others; its error is kNotFound, or one of
-  /// EnforcedLayout::check_adoptable.
+  /// ObservedCgroups::check_adoptable.
   /// Errors: kUnsupported if the agent enforces nothing; those of the store. Then nothing has
   /// changed.
   [[nodiscard]] Result<GroupsAdopted> adopt(const std::vector<AdoptedGroup>& groups);

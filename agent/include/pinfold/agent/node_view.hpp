@@ -74,8 +74,12 @@ class NodeView {
   /// size.
   [[nodiscard]] std::vector<std::string> machine_changes() const;
   [[nodiscard]] bool enforces() const { return enforced_ != nullptr; }
-  /// The control groups; nullptr if the agent enforces nothing.
-  [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_.get(); }
+  /// The control groups, to read them; nullptr if the agent enforces nothing.
+  [[nodiscard]] const ObservedCgroups* enforced() const {
+    return enforced_ ? &enforced_->observed() : nullptr;
+  }
+  /// What is known of their contents; nullptr if the agent enforces nothing.
+  [[nodiscard]] const EnforcedLayout* layout() const { return enforced_.get(); }
   /// Returns which values of the system Pinfold has changed since the kernel started.
   [[nodiscard]] quiet::KeptKnobs kept_knobs() const { return kept_->knobs(); }
   /// The state of interrupts, queues and services; nullptr if Pinfold does not manage them.
