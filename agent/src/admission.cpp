@@ -17,13 +17,12 @@
 
 // How it works
 //
-// The whole way of an admission, in the order in which its last function, admit(), takes it:
+// This file has all steps of an admission, in the order in which admit() takes them:
 //   1. preview_admission() decides the pods one after another on a copy of the state.
-//   2. check_replaced() and check_forgotten() look at what runs, and change nothing. A preview ends
-//      here.
+//   2. check_replaced() and check_forgotten() look at what runs. A preview ends here.
 //   3. commit() makes the copy durable, and counts.
 //   4. apply() brings the control groups to the new state.
-// admit_adopted() does the same for a container whose group its runtime has made before.
+// admit_adopted() admits a pod with a container whose group its runtime has made before.
 
 namespace pinfold::agent {
 namespace {

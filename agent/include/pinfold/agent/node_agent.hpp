@@ -175,7 +175,6 @@ class NodeAgent : public NodeView {
   /// Asks again whether adopted containers whose groups could not be read have processes
   /// (AgentState::unread). One without any may have ended, or await its first one.
   void look_at_unread();
-
   /// Brings the kernel to the desired state. Idempotent. See agent::reconcile.
   /// Errors: kUnsupported if the agent enforces nothing; kIo if the groups cannot be read.
   [[nodiscard]] Result<ReconcileReport> enforce_again(PageMoves pages);
