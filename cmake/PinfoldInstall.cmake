@@ -41,7 +41,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/libtopo/place/include/pinfold/code.h
 set(todo pinfold/pinfold.hpp pinfold/discover/discover.hpp pinfold/explain/explanation.hpp
   pinfold/predict/pod_query.hpp)
 if(PINFOLD_NRI)
-  list(APPEND todo pinfold/nri/messages.hpp pinfold/nri/mux.hpp pinfold/nri/plugin.hpp)
+  list(APPEND todo pinfold/nri/messages.hpp pinfold/nri/plugin.hpp pinfold/nri/session.hpp)
 endif()
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libtopo/*.hpp
   ${PROJECT_SOURCE_DIR}/checkpoint/*.hpp ${PROJECT_SOURCE_DIR}/enforce/*.hpp

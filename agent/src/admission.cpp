@@ -3,12 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
+#include "adopted_groups.hpp"
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/node_agent.hpp"
 #include "pinfold/agent/offline.hpp"
+#include "pinfold/agent/readmission.hpp"
 #include "pinfold/decide/acting_quirks.hpp"
+
+// How it works
+//
+// This file has all steps of an admission, in the order in which admit() takes them:
+//   1. preview_admission() decides the pods one after another on a copy of the state.
+//   2. check_replaced() and check_forgotten() look at what runs. A preview ends here.
+//   3. commit() makes the copy durable, and counts.
+//   4. apply() brings the control groups to the new state.
+// admit_adopted() admits a pod with a container whose group its runtime has made before.
 
 namespace pinfold::agent {
 namespace {
@@ -70,8 +84,7 @@ AdmitOutcome decide_into(const AdmissionFacts& facts, AgentState& state, const P
   return outcome;
 }
 
-}  // namespace
-
+/// Returns "admit pod 'a', 'b'".
 std::string intent_to_admit(const std::vector<PodSpec>& pods) {
   std::string text = "admit pod";
   for (const PodSpec& pod : pods) {
@@ -79,6 +92,8 @@ std::string intent_to_admit(const std::vector<PodSpec>& pods) {
   }
   return text;
 }
+
+}  // namespace
 
 Result<Preview> preview_admission(const AdmissionFacts& facts, const AgentState& state,
                                   const std::vector<PodSpec>& pods, std::vector<Trace>* traces,
@@ -94,6 +109,144 @@ Result<Preview> preview_admission(const AdmissionFacts& facts, const AgentState&
   PINFOLD_TRY_WRAP(check_no_gains(state.node, preview.next.node, facts.offline),
                    intent_to_admit(pods));
   return preview;
+}
+
+/// Checks that adopted groups that are missing from the next state have no processes. They are not
+/// below the root, so nothing would keep processes there off exclusive CPUs. Not needed if a
+/// runtime is followed: they are foreign groups then.
+Result<void> NodeView::check_forgotten(const AgentState& next) const {
+  if (!enforced_ || has_runtime()) return {};
+  for (const auto& entry : state().adopted) {
+    if (next.adopted.contains(entry.id())) continue;
+    PINFOLD_TRY(enforced_->observed().check_empty({entry.id()}));
+  }
+  return {};
+}
+
+/// Returns whether a container runs, or may run. Without enforcement, one with exclusive CPUs or a
+/// recorded start counts as running.
+bool NodeView::runs(const ContainerId& container) const {
+  if (enforced_) return enforced_->observed().has_processes(container).value_or(true);
+  const ActivePod* const pod = state().node.find(container.pod);
+  const CpuSet* const cpus = state().node.cpu.assignments.find(container);
+  return (cpus != nullptr && !cpus->empty()) ||
+         (pod != nullptr && pod->started.contains(container.name));
+}
+
+/// Checks that pods that are active with another spec lose nothing that runs, except what their
+/// runtime has asked to release.
+Result<void> NodeView::check_replaced(const std::vector<PodSpec>& pods, const AgentState& next,
+                                      const std::vector<ContainerId>& released) const {
+  for (const PodSpec& pod : pods) {
+    const ActivePod* const active = state().node.find(pod.uid);
+    if (active == nullptr || active->spec == pod) continue;
+    const auto resources = has_runtime() ? Resizes::kKeepWhatIsThere : Resizes::kAreLosses;
+    for (const Loss& loss : find_losses(*node_, state(), next, pod.uid, resources)) {
+      const bool is_released =
+          std::find(released.begin(), released.end(), loss.container) != released.end();
+      if (!is_released && runs(loss.container))
+        return fail(ErrorCode::kBusy, describe(loss, active->spec));
+    }
+  }
+  return {};
+}
+
+Result<NodeView::Decided> NodeView::decide_all(const std::vector<PodSpec>& pods,
+                                               std::vector<Trace>* traces,
+                                               const FromRuntime& shown) const {
+  const auto begin = now();
+  Counts counts = metrics().counts;
+  PINFOLD_LET(auto preview, preview_admission({*node_, offline_, observed_}, state(), pods, traces,
+                                              shown, &counts));
+  return Decided{std::move(preview), counts, begin};
+}
+
+/// Decides, and checks that nothing that runs loses what it has.
+Result<NodeView::Decided> NodeView::decide_checked(const std::vector<PodSpec>& pods,
+                                                   std::vector<Trace>* traces,
+                                                   const FromRuntime& shown) const {
+  PINFOLD_LET(Decided decided, decide_all(pods, traces, shown));
+  PINFOLD_TRY_WRAP(check_replaced(pods, decided.next, shown.release), intent_to_admit(pods));
+  PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
+  return decided;
+}
+
+Result<Preview> NodeView::preview(const std::vector<PodSpec>& pods,
+                                  std::vector<Trace>* traces) const {
+  PINFOLD_LET(Decided decided, decide_checked(pods, traces, {}));
+  return Preview(std::move(decided));
+}
+
+/// Commits decisions, then logs and counts them.
+Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decided,
+                               Unstored unstored) {
+  PINFOLD_TRY_WRAP(store(std::move(decided.next), unstored), intent_to_admit(pods));
+  const auto took = now() - decided.begin;
+  Metrics metrics = kept_->metrics();
+  metrics.counts = decided.counts;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const auto& rejection = decided.outcomes[i].rejection;
+    log(LogLevel::kInfo, fmt::format("pod '{}': {}", pods[i].uid,
+                                     rejection ? "rejected, " + rejection->message : "admitted"));
+    metrics.observe(took);
+  }
+  kept_->set_metrics(metrics);
+  return {};
+}
+
+Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
+  std::vector<Trace> traces;
+  PINFOLD_LET(auto outcomes, admit(std::vector{pod}, trace != nullptr ? &traces : nullptr));
+  if (trace != nullptr) *trace = std::move(traces.front());
+  return std::move(outcomes.front());
+}
+
+Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
+                                                   std::vector<Trace>* traces,
+                                                   const FromRuntime& shown) {
+  PINFOLD_LET(Decided decided, decide_checked(pods, traces, shown));
+  PINFOLD_TRY(commit(pods, decided, shown.unstored));
+  std::set<PodUid> changed;
+  for (const PodSpec& pod : pods) changed.insert(pod.uid);
+  const auto not_enforced = apply(changed);
+  for (AdmitOutcome& outcome : decided.outcomes) outcome.not_enforced = not_enforced;
+  return std::move(decided.outcomes);
+}
+
+Result<std::string> NodeView::directory_to_adopt(const PodSpec& pod,
+                                                 const Adoption& adoption) const {
+  if (!enforced_) {
+    if (adoption.directory.starts_with('/')) return adoption.directory;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': expected an absolute path", adoption.directory));
+  }
+  PINFOLD_LET(std::string real, enforced_->observed().check_adoptable({pod.uid, adoption.container},
+                                                                      adoption.directory));
+  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->observed().root(), pod,
+                                 adoption.container, real));
+  return real;
+}
+
+Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
+  PINFOLD_TRY(check_container(pod, adoption.container));
+  if (state().node.find(pod.uid) != nullptr) {
+    PINFOLD_LET(auto adopted,
+                agent::adopt(*this, {{pod.uid, adoption.container}, adoption.directory}));
+    return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
+  }
+  const ContainerId container{pod.uid, adoption.container};
+  PINFOLD_LET(std::string directory, directory_to_adopt(pod, adoption));
+  PINFOLD_LET(Decided decided, decide_all({pod}, nullptr));
+  AdmitOutcome outcome = std::move(decided.outcomes.front());
+  if (!outcome.rejection) {
+    note_adopted(decided.next, container, std::move(directory));
+    decided.next.ending.insert(pod.uid);
+  }
+  decided.outcomes.front() = outcome;
+  PINFOLD_TRY(commit({pod}, decided));
+  outcome.not_enforced =
+      outcome.rejection ? apply(std::set{pod.uid}) : adopt_and_apply({container});
+  return outcome;
 }
 
 }  // namespace pinfold::agent

@@ -60,6 +60,13 @@ const std::pair<const std::string, ContainerId>* TakenDirectories::take(
   return &*other;
 }
 
+Result<void> check_container(const PodSpec& pod, const std::string& name) {
+  if (pod.find(name) != nullptr) return {};
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("container '{}': pod '{}' has no container of this name", name, pod.name));
+}
+
 Result<void> check_pod_of_group(const NodeState& state, const std::string& root, const PodSpec& pod,
                                 const std::string& container, const std::string& directory) {
   for (const Container& other : pod.containers) {

@@ -22,6 +22,9 @@ class TakenDirectories {
   std::map<std::string, ContainerId> taken_;  ///< by "DIRECTORY/": directories inside sort after it
 };
 
+/// Checks that a pod has a container of this name. Errors: kNotFound.
+[[nodiscard]] Result<void> check_container(const PodSpec& pod, const std::string& name);
+
 /// Checks, by its path, that a group does not belong to another container of `pod`, or to another
 /// active pod whose group the kubelet or Pinfold made.
 /// `directory`: canonical. Errors: kInvalidArgument.

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <utility>
 
-#include "drift_text.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/drift.hpp"
 #include "pinfold/enforce/narrowed.hpp"

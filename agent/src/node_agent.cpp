@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "adopted_groups.hpp"
-#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/offline.hpp"
 
@@ -38,13 +37,6 @@ namespace pinfold::agent {
 
 namespace {
 
-Result<void> check_container(const PodSpec& pod, const std::string& name) {
-  if (pod.find(name) != nullptr) return {};
-  return fail(
-      ErrorCode::kNotFound,
-      fmt::format("container '{}': pod '{}' has no container of this name", name, pod.name));
-}
-
 /// Returns one sentence per knob or kind that is not as desired.
 std::vector<std::string> unquiet_lines(const quiet::QuietReport& report) {
   std::vector<std::string> lines;
@@ -61,25 +53,6 @@ Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid)
 }
 
 }  // namespace
-
-Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
-                                  std::optional<enforce::Cgroups> cgroups, AgentOptions options,
-                                  CpuSet offline, std::optional<Machine> observed) {
-  PINFOLD_LET(auto kept, KeptState::restore(node, std::move(store), options));
-  std::unique_ptr<EnforcedLayout> enforced;
-  if (cgroups) {
-    kept->rename_adopted(canonical_adopted(kept->state(), *cgroups, options.log));
-    enforced =
-        std::make_unique<EnforcedLayout>(*std::move(cgroups), kept->state().adopted, options.log,
-                                         make_desired(node, kept->state(), {}, offline).pool);
-  }
-  NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
-                  std::move(offline), std::move(observed));
-  if (agent.enforced_) agent.earlier_ = earlier_layout(agent.before(), agent.state());
-  const bool may_write = agent.enforced_ && !agent.options_.is_query;
-  if (may_write && !agent.kept_->knobs().empty()) agent.open_knobs();
-  return agent;
-}
 
 void NodeAgent::open_knobs() {
   KeptState& kept = *kept_;  // on the heap, and lives as long as the knobs
@@ -136,7 +109,7 @@ quiet::QuietCpus NodeAgent::quiet_cpus(const Desired& desired) const {
 quiet::QuietDesired NodeAgent::quiet_desired(const Desired& desired) const {
   quiet::QuietDesired quiet{quiet_cpus(desired), node_->machine().all_cpus() - offline_, {}};
   if (quiet.cpus.empty() && !quiet_) return quiet;
-  quiet.containers.push_back(enforced_->root());
+  quiet.containers.push_back(enforced_->observed().root());
   for (const auto& adopted : desired.adopted) quiet.containers.push_back(adopted.value);
   quiet.containers.insert(quiet.containers.end(), runtime_roots_.begin(), runtime_roots_.end());
   return quiet;
@@ -146,23 +119,6 @@ quiet::QuietDesired NodeAgent::quiet_desired(const Desired& desired) const {
 quiet::QuietKnobs* NodeAgent::knobs_for(const quiet::QuietDesired& desired) {
   if (!quiet_ && !desired.cpus.empty()) open_knobs();
   return quiet_.get();
-}
-
-/// Commits decisions, then logs and counts them.
-Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decided,
-                               Unstored unstored) {
-  PINFOLD_TRY_WRAP(store(std::move(decided.next), unstored), intent_to_admit(pods));
-  const auto took = now() - decided.begin;
-  Metrics metrics = kept_->metrics();
-  metrics.counts = decided.counts;
-  for (std::size_t i = 0; i < pods.size(); ++i) {
-    const auto& rejection = decided.outcomes[i].rejection;
-    log(LogLevel::kInfo, fmt::format("pod '{}': {}", pods[i].uid,
-                                     rejection ? "rejected, " + rejection->message : "admitted"));
-    metrics.observe(took);
-  }
-  kept_->set_metrics(metrics);
-  return {};
 }
 
 Result<void> NodeAgent::store(AgentState next, Unstored unstored) {
@@ -176,26 +132,6 @@ Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent
                                         const ChangedPods& pods) {
   PINFOLD_TRY_WRAP(store(std::move(next)), intent);
   return ChangeOutcome{apply(pods)};
-}
-
-void NodeAgent::set_foreign_search(enforce::ForeignSearch search) {
-  if (!enforced_) return;
-  runtime_roots_ = search.roots;
-  enforced_->set_foreign_search(std::move(search));
-}
-
-Result<CpuSet> NodeAgent::confine_foreign(const std::string& also) {
-  if (!enforced_) return enforces_nothing();
-  return enforced_->confine_foreign(desired(), also);
-}
-
-std::vector<ConfinedNews> NodeAgent::take_news() {
-  return enforced_ ? enforced_->take_news() : std::vector<ConfinedNews>();
-}
-
-Result<void> NodeAgent::set_quota(const std::string& directory, const enforce::CpuQuota& quota) {
-  if (!enforced_) return enforces_nothing();
-  return enforced_->set_quota(directory, quota);
 }
 
 std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher& watcher) {
@@ -243,25 +179,6 @@ void NodeAgent::update_assigned(const Desired& desired) {
   }
 }
 
-Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
-  std::vector<Trace> traces;
-  PINFOLD_LET(auto outcomes, admit(std::vector{pod}, trace != nullptr ? &traces : nullptr));
-  if (trace != nullptr) *trace = std::move(traces.front());
-  return std::move(outcomes.front());
-}
-
-Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
-                                                   std::vector<Trace>* traces,
-                                                   const FromRuntime& shown) {
-  PINFOLD_LET(Decided decided, decide_checked(pods, traces, shown));
-  PINFOLD_TRY(commit(pods, decided, shown.unstored));
-  std::set<PodUid> changed;
-  for (const PodSpec& pod : pods) changed.insert(pod.uid);
-  const auto not_enforced = apply(changed);
-  for (AdmitOutcome& outcome : decided.outcomes) outcome.not_enforced = not_enforced;
-  return std::move(decided.outcomes);
-}
-
 Result<ChangeOutcome> NodeAgent::note(const PodNotes& notes) {
   AgentState next = state();
   for (const auto& [uid, note] : notes) {
@@ -276,7 +193,7 @@ void NodeAgent::note_adopted(AgentState& next, const ContainerId& container,
   bool is_read = true;
   bool has_process = false;
   if (enforced_) {
-    const auto group = enforced_->reader(directory);
+    const auto group = enforced_->observed().reader(directory);
     const auto processes = group ? group->processes() : fail(group.error());
     is_read = processes.has_value();
     has_process = is_read && !processes->empty();
@@ -290,28 +207,6 @@ void NodeAgent::note_adopted(AgentState& next, const ContainerId& container,
   }
   next.adopted[container] = std::move(directory);
   next.creators.erase(container.pod);
-}
-
-Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
-  PINFOLD_TRY(check_container(pod, adoption.container));
-  if (state().node.find(pod.uid) != nullptr) {
-    PINFOLD_LET(auto adopted,
-                agent::adopt(*this, {{pod.uid, adoption.container}, adoption.directory}));
-    return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
-  }
-  const ContainerId container{pod.uid, adoption.container};
-  PINFOLD_LET(std::string directory, directory_to_adopt(pod, adoption));
-  PINFOLD_LET(Decided decided, decide_all({pod}, nullptr));
-  AdmitOutcome outcome = std::move(decided.outcomes.front());
-  if (!outcome.rejection) {
-    note_adopted(decided.next, container, std::move(directory));
-    decided.next.ending.insert(pod.uid);
-  }
-  decided.outcomes.front() = outcome;
-  PINFOLD_TRY(commit({pod}, decided));
-  outcome.not_enforced =
-      outcome.rejection ? apply(std::set{pod.uid}) : adopt_and_apply({container});
-  return outcome;
 }
 
 Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) {
@@ -362,8 +257,9 @@ Result<NodeAgent::Adoptable> NodeAgent::check_container_group(const ContainerId&
                                                               const std::string& directory) const {
   PINFOLD_LET(const ActivePod* const pod, find_active(state(), container.pod));
   PINFOLD_TRY(check_container(pod->spec, container.name));
-  PINFOLD_LET(std::string real, enforced_->check_adoptable(container, directory));
-  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->root(), pod->spec, container.name, real));
+  PINFOLD_LET(std::string real, enforced_->observed().check_adoptable(container, directory));
+  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->observed().root(), pod->spec,
+                                 container.name, real));
   return Adoptable{std::move(real), {container}};
 }
 
@@ -383,7 +279,8 @@ Result<NodeAgent::Adoptable> NodeAgent::check_sandbox(const PodUid& uid,
                 fmt::format("no container of pod '{}' has exclusive CPUs", uid));
   }
   if (is_checked) return found;
-  PINFOLD_LET(found.directory, enforced_->check_adoptable(found.containers.front(), directory));
+  PINFOLD_LET(found.directory,
+              enforced_->observed().check_adoptable(found.containers.front(), directory));
   return found;
 }
 
@@ -393,7 +290,7 @@ Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container, LeftProces
                                                   container.name, container.pod));
   }
   if (enforced_ && processes == LeftProcesses::kRefuse) {
-    PINFOLD_TRY(enforced_->check_empty({container}));
+    PINFOLD_TRY(enforced_->observed().check_empty({container}));
   }
   AgentState next = state();
   next.adopted.erase(container);
@@ -420,7 +317,7 @@ void NodeAgent::look_at_unread() {
   if (!enforced_ || state().unread.empty()) return;
   AgentState next = state();
   std::erase_if(next.unread, [this](const ContainerId& container) {
-    return enforced_->has_processes(container).value_or(false);
+    return enforced_->observed().has_processes(container).value_or(false);
   });
   if (next.unread != state().unread) (void)store(std::move(next));  // else the next look does it
 }
@@ -508,7 +405,7 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
     PINFOLD_TRY(find_active(state(), uid));
   }
   if (enforced_) {
-    PINFOLD_LET(const auto groups, enforced_->groups_of_pod(uid));
+    PINFOLD_LET(const auto groups, enforced_->observed().groups_of_pod(uid));
     PINFOLD_TRY(enforced_->make_empty(groups, running));
   }
   AgentState next = state();
@@ -535,7 +432,7 @@ ReconfigureOutcome NodeAgent::apply_and_measure() {
   const Desired target = desired();
   StepMeter meter(
       target, [this] { return now(); },
-      [this](const ContainerId& id) { return enforced_->pages_of(id); });
+      [this](const ContainerId& id) { return enforced_->observed().pages_of(id); });
   ReconfigureOutcome outcome;
   outcome.not_enforced = apply(std::nullopt, [&](const enforce::Step& step, StepMoment moment) {
     meter.watch(step, moment);
@@ -554,13 +451,13 @@ Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> to, NodeSt
       offline_ & target->machine().all_cpus();  // ignores CPUs that `target` lost
   if (enforced_) {
     (void)apply(std::nullopt);  // completes an interrupted one, so that the layout is known
-    Desired to_reach = make_desired(*target, after, enforced_->facts(), offline);
+    Desired to_reach = make_desired(*target, after, enforced_->observed().facts(), offline);
     add_partitions(after, to_reach);
     PINFOLD_TRY(enforced_->check_reachable(to_reach));
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;
       if (after.node.find(uid) != nullptr) continue;
-      PINFOLD_LET(const auto groups, enforced_->groups_of_pod(uid));
+      PINFOLD_LET(const auto groups, enforced_->observed().groups_of_pod(uid));
       PINFOLD_TRY(enforced_->make_empty(groups, running));
     }
   }

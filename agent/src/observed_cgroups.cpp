@@ -4,10 +4,8 @@
 
 #include <utility>
 
-#include "drift_text.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/drift.hpp"
-#include "pinfold/enforce/narrowed.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -24,6 +22,36 @@ enforce::PagesByNode pages_of_all(const std::vector<pid_t>& pids) {
 }
 
 }  // namespace
+
+std::string describe(const enforce::NarrowGroup& group) {
+  const std::string why =
+      group.partition.empty() ? "" : fmt::format(", as '{}' is a partition", group.partition);
+  return fmt::format("'{}' has CPUs {}{}", group.directory, group.cpus.to_string(), why);
+}
+
+void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
+                       std::vector<std::string>& lines) {
+  const CpuSet exclusive = exclusive_cpus(desired);
+  for (const enforce::ForeignGroup& group : foreign) {
+    const CpuSet overlap = group.cpus & exclusive;
+    if (overlap.empty() && !group.problem.empty()) {
+      lines.push_back(
+          fmt::format("'{}': its processes are unknown: {}", group.directory, group.problem));
+    }
+    if (overlap.empty()) continue;
+    const std::string processes =
+        group.problem.empty()
+            ? fmt::format("{} process{}", group.processes, group.processes == 1 ? "" : "es")
+            : fmt::format("its processes are unknown ({})", group.problem);
+    lines.push_back(group.is_own
+                        ? fmt::format("'{}': {} in this group itself, on CPUs {} that are "
+                                      "exclusive to containers: move them into another group",
+                                      group.directory, processes, overlap.to_string())
+                        : fmt::format("'{}': a foreign group, {}, on CPUs {} that are exclusive "
+                                      "to containers",
+                                      group.directory, processes, overlap.to_string()));
+  }
+}
 
 ObservedCgroups::ObservedCgroups(enforce::Cgroups cgroups, ContainerMap<std::string> adopted)
     : cgroups_(std::move(cgroups)) {

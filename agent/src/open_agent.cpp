@@ -7,7 +7,10 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "adopted_groups.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
 
@@ -99,6 +102,25 @@ Result<NodeAgent> open_known(OpenedDirectory& found, AgentOptions options,
 }
 
 }  // namespace
+
+Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
+                                  std::optional<enforce::Cgroups> cgroups, AgentOptions options,
+                                  CpuSet offline, std::optional<Machine> observed) {
+  PINFOLD_LET(auto kept, KeptState::restore(node, std::move(store), options));
+  std::unique_ptr<EnforcedLayout> enforced;
+  if (cgroups) {
+    kept->rename_adopted(canonical_adopted(kept->state(), *cgroups, options.log));
+    enforced =
+        std::make_unique<EnforcedLayout>(*std::move(cgroups), kept->state().adopted, options.log,
+                                         make_desired(node, kept->state(), {}, offline).pool);
+  }
+  NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
+                  std::move(offline), std::move(observed));
+  if (agent.enforced_) agent.earlier_ = earlier_layout(agent.before(), agent.state());
+  const bool may_write = agent.enforced_ && !agent.options_.is_query;
+  if (may_write && !agent.kept_->knobs().empty()) agent.open_knobs();
+  return agent;
+}
 
 Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                              Node::Providers providers) {

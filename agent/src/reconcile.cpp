@@ -24,7 +24,7 @@ Result<bool> has_other_processes(const NodeAgent& agent, const ContainerId& cont
 /// Returns whether a container has ended that its runtime has not removed. If its processes may be
 /// hidden, it counts as ended only when its group is gone.
 bool has_ended(const NodeAgent& agent, const ContainerId& container) {
-  const EnforcedLayout& enforced = *agent.enforced();
+  const ObservedCgroups& enforced = *agent.enforced();
   if (enforced.has_processes(container).value_or(true)) return false;
   const bool ends_with_group = agent.state().end_with_group.contains(container) ||
                                agent.state().unread.contains(container) ||

@@ -13,7 +13,7 @@ namespace {
 
 /// Describes how a container differs from the desired settings, and which group above narrows it;
 /// "" if it does not differ.
-std::string find_problem(const EnforcedLayout& enforced, const std::string& directory,
+std::string find_problem(const ObservedCgroups& enforced, const std::string& directory,
                          const enforce::GroupSettings& desired, const ObservedContainer& observed) {
   if (!desired.cpus.empty() && observed.effective_cpus != desired.cpus) {
     const std::string by = enforced.narrowed_by(directory, desired.cpus);
@@ -58,7 +58,7 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
   const ActivePod* const pod = state.node.find(uid);
   if (pod == nullptr) return std::nullopt;
   const Node& node = agent.node();
-  const EnforcedLayout* const enforced = agent.enforced();
+  const ObservedCgroups* const enforced = agent.enforced();
   const auto path_of = [&](const enforce::GroupName& name) {
     return enforced != nullptr ? enforced->directory(name) : "";
   };
@@ -212,7 +212,7 @@ std::vector<DecidedPod> decided_pods(const NodeAgent& agent) {
 }
 
 std::optional<CgroupsStatus> cgroups_status(const NodeAgent& agent) {
-  const EnforcedLayout* const enforced = agent.enforced();
+  const ObservedCgroups* const enforced = agent.enforced();
   if (enforced == nullptr) return std::nullopt;
   return CgroupsStatus{std::string(enforced->mode()), enforced->root(), enforced->warnings()};
 }
@@ -245,7 +245,7 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
   const Desired desired = agent.desired();
   status.cgroups = cgroups_status(agent);
   status.profile = agent.node().config().profile;
-  status.profile_source = agent.profile_source();
+  status.profile_source = agent.options().profile_source;
   if (agent.enforces()) {
     PINFOLD_LET(status.foreign, agent.enforced()->find_foreign());
     PINFOLD_LET(status.drift, agent.enforced()->find_drift(desired, status.foreign));

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pinfold/nri/mux.hpp"
+#include "pinfold/nri/session.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "pinfold/memory/fields.hpp"
 #include "pinfold/noise/fields.hpp"
 #include "pinfold/predict/fields.hpp"
-#include "pinfold/socket/fields.hpp"
+#include "pinfold/socket/messages.hpp"
 
 namespace pinfold::tools {
 namespace {

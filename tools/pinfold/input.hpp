@@ -10,6 +10,7 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/cli/command.hpp"
 #include "pinfold/discover/discover.hpp"
+#include "pinfold/machine/machine.hpp"
 
 namespace pinfold::tools {
 
@@ -25,6 +26,12 @@ namespace pinfold::tools {
 [[nodiscard]] Result<Source> read_source(const std::string& input);
 /// Returns the resources of a pod's containers that device plugins offer: "example.com/gpu".
 [[nodiscard]] std::set<std::string> device_resources(const PodSpec& pod);
+/// Returns one sentence for each resource of a pod that no device of the machine offers: as in the
+/// kubelet, the decision ignores it, but a scheduler would not send the pod here. `machine_file`:
+/// where the machine comes from; "": it was discovered, and its devices are unknown.
+[[nodiscard]] std::vector<std::string> missing_devices(const Machine& machine,
+                                                       const std::string& machine_file,
+                                                       const PodSpec& pod);
 /// Reads the pods of all files, with the API server's defaults: see pinfold::read_pods, whose notes
 /// are printed as warnings. Checks all files before it returns any pod.
 /// Errors: kInvalidArgument with file and document number, or if the files have no pod.

@@ -12,7 +12,7 @@ import re
 import sys
 
 MANAGERS = ["libtopo/align", "libtopo/cpu", "libtopo/device", "libtopo/memory"]
-PRODUCT = ["libtopo", "enforce", "checkpoint", "audit", "agent", "service", "tools"]
+PRODUCT = ["libtopo", "enforce", "checkpoint", "audit", "agent", "service", "tools", "gate"]
 FOLDERS = PRODUCT + ["harness", "docs", "README.md", "CONTRIBUTING.md"]
 SUFFIXES = (".hpp", ".cpp", ".h", ".proto", ".md")
 

@@ -13,7 +13,6 @@
 #include "pinfold/api/fields.hpp"
 #include "pinfold/fields/json.hpp"
 #include "pinfold/machine/fields.hpp"
-#include "pinfold/socket/fields.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 

@@ -18,7 +18,7 @@ Result<NodeConfig> read_config_for(const agent::NodeAgent& agent,
                                    const std::optional<std::string>& text,
                                    const NodeSource& source) {
   if (source.config) return source.config(text);
-  if (!text) return NodeConfig{agent.node().config(), agent.profile_source()};
+  if (!text) return NodeConfig{agent.node().config(), agent.options().profile_source};
   PINFOLD_LET_WRAP(auto parsed, parse_config(*text), "configuration");
   return node_config_of(std::move(parsed), agent.node().config());
 }

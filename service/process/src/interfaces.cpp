@@ -1,6 +1,7 @@
 #include "pinfold/process/interfaces.hpp"
 
 #include <fmt/format.h>
+#include <prometheus/metric_family.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,15 +18,47 @@
 #include "pinfold/grpc/pod_resources_api.hpp"
 #include "pinfold/metrics/families.hpp"
 #include "pinfold/metrics/metrics_server.hpp"
-#include "pod_resources_families.hpp"
 
 namespace pinfold::process {
 namespace {
 
 using prometheus::MetricFamily;
+using prometheus::MetricType;
 
 void append(std::vector<MetricFamily>& families, std::vector<MetricFamily> more) {
   std::move(more.begin(), more.end(), std::back_inserter(families));
+}
+
+void add_sample(MetricFamily& family, const char* version, std::uint64_t count) {
+  if (count == 0) return;
+  auto& metric = family.metric.emplace_back();
+  metric.label.push_back({"server_api_version", version});
+  metric.counter.value = static_cast<double>(count);
+}
+
+/// Returns metrics with the kubelet's names. Like the kubelet, leaves out what was never counted.
+std::vector<MetricFamily> pod_resources_families(const grpc::PodResourcesApi::Counts& counts) {
+  std::vector<MetricFamily> families;
+  const auto add = [&](const std::string& name, std::string help, std::uint64_t v1,
+                       std::uint64_t v1alpha1) {
+    MetricFamily family{"kubelet_pod_resources_endpoint_" + name,
+                        std::move(help) + " Broken down by server api version.",
+                        MetricType::Counter,
+                        {}};
+    add_sample(family, "v1", v1);
+    add_sample(family, "v1alpha1", v1alpha1);
+    if (!family.metric.empty()) families.push_back(std::move(family));
+  };
+  add("errors_get", "Number of requests to the PodResource Get endpoint which returned error.",
+      counts.get_errors, 0);
+  add("requests_get", "Number of requests to the PodResource Get endpoint.", counts.get, 0);
+  add("requests_get_allocatable",
+      "Number of requests to the PodResource GetAllocatableResources endpoint.",
+      counts.get_allocatable, 0);
+  add("requests_list", "Number of requests to the PodResource List endpoint.", counts.list, 0);
+  add("requests_total", "Cumulative number of requests to the PodResource endpoint.", counts.total,
+      counts.v1alpha1_total);
+  return families;
 }
 
 /// Makes the missing parts of a directory, with the mode that a kubelet uses, provided that only

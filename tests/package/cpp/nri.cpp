@@ -1,6 +1,6 @@
 #include <iostream>
 #include <pinfold/nri/messages.hpp>
-#include <pinfold/nri/mux.hpp>
+#include <pinfold/nri/session.hpp>
 
 // Sends a request through a frame, and reads it back.
 int main() {

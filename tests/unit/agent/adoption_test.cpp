@@ -158,7 +158,7 @@ TEST_P(AdoptionTest, SurvivesARestart) {
   make_group("run-a", 100);
   { must(open().admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"})); }
   NodeAgent agent = open();
-  EXPECT_FALSE(agent.enforced()->is_dirty());
+  EXPECT_FALSE(agent.layout()->is_dirty());
   ASSERT_TRUE(kernel_.fs()->write("run-a", "cpuset.cpus", "5").has_value());
   const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;

@@ -210,7 +210,7 @@ TEST_P(IndependentPods, AnIdlePodIsItsOwnProblem) {
   EXPECT_THAT(batch.problem, StartsWith("cpu."));
   EXPECT_THAT(batch.containers.at(0).problem, StartsWith("cpu."));
   EXPECT_THAT(reconcile(later).value().remaining, testing::SizeIs(2));
-  EXPECT_FALSE(later.enforced()->is_dirty()) << "what the kernel has is known";
+  EXPECT_FALSE(later.layout()->is_dirty()) << "what the kernel has is known";
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, IndependentPods,

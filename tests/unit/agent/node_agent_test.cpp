@@ -94,7 +94,7 @@ TEST_P(NodeAgentTest, ContinuesAfterARestart) {
   EXPECT_THAT(before, HasSubstr(R"("entries":{"x":{"a":"1-2"}})"));
   const auto log = world_.kernel.log;
   NodeAgent agent = world_.open();
-  EXPECT_FALSE(agent.enforced()->is_dirty());
+  EXPECT_FALSE(agent.layout()->is_dirty());
   EXPECT_EQ(agent.state().node.pods.size(), 2U);
   EXPECT_EQ(world_.kernel.log, log) << "a start writes nothing";
   EXPECT_EQ(world_.file("cpu_manager_state"), before);
@@ -237,7 +237,7 @@ TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
     const std::string& message = outcome->not_enforced->message;
     const bool is_value =
         message.find("cpuset.") == std::string::npos && message.find("create") == std::string::npos;
-    EXPECT_NE(agent.enforced()->is_dirty(), is_value) << fail_at << ": " << message;
+    EXPECT_NE(agent.layout()->is_dirty(), is_value) << fail_at << ": " << message;
     EXPECT_TRUE(agent.checkpoint_journal());
     EXPECT_THAT(world.file("cpu_manager_state"), HasSubstr(R"("x":{"a":"1-2"})")) << fail_at;
     if (world.cpus("podx/a") == "1-2") {
@@ -250,7 +250,7 @@ TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
     EXPECT_EQ(world.cpus("podx/a"), "1-2") << fail_at;
     EXPECT_EQ(world.cpus("podx/b"), "0,3-7") << fail_at;
     EXPECT_EQ(world.cpus("pods/c"), "0,3-7") << fail_at;
-    EXPECT_FALSE(agent.enforced()->is_dirty()) << fail_at;
+    EXPECT_FALSE(agent.layout()->is_dirty()) << fail_at;
   }
   EXPECT_GT(failures, 8);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/followed_runtime.hpp"
 
 /// Admitting a pod again under the UID of an active one.
 namespace pinfold::agent {
@@ -113,7 +114,7 @@ TEST(Readmission, WhereNothingIsEnforcedWhatWasStartedCountsAsRunning) {
 TEST(Readmission, OfAPodThatARuntimeShowsMayResizeButTakesNoCpus) {
   World world;
   NodeAgent agent = world.open();
-  agent.set_foreign_search({});
+  FollowedRuntime(agent).set_search({});
   must_admit(agent, active());
   test::run_processes(world.kernel, agent.desired().layout);
   EXPECT_TRUE(agent.admit(pod("x", {guaranteed("a", 3), test::half_a_cpu("s")})));

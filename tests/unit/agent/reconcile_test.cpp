@@ -358,7 +358,7 @@ TEST_P(ReconcileTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups)
     NodeAgent agent = world_.try_open(with(Partition::kIsolated)).value();
     must_admit(agent, pod("s", {best_effort("c")}));
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
-    EXPECT_THAT(agent.enforced()->partition_problems(), IsEmpty());
+    EXPECT_THAT(agent.layout()->partition_problems(), IsEmpty());
     EXPECT_EQ(value("podx/a"), v2 ? "isolated" : "0");
     EXPECT_EQ(value("pods/c"), v2 ? "member" : "1");
     if (v2) {
@@ -376,26 +376,26 @@ TEST_P(ReconcileTest, APartitionStaysWhileItsPodChanges) {
   must_admit(agent, pod("y", {guaranteed("a", 2)}));  // x/b, and so x, lose its CPUs
   EXPECT_EQ(world_.cpus("podx"), GetParam() == enforce::CgroupVersion::kV2 ? "0,5-7" : "0-2,5-7");
   if (GetParam() == enforce::CgroupVersion::kV2) {
-    EXPECT_THAT(agent.enforced()->partition_problems(), IsEmpty());
+    EXPECT_THAT(agent.layout()->partition_problems(), IsEmpty());
     EXPECT_EQ(world_.kernel.find("podx/a")->files.at("cpuset.cpus.partition"), "isolated");
     EXPECT_EQ(world_.kernel.find("podx")->files.at("cpuset.cpus.exclusive"), "1-2");
   } else {
-    ASSERT_EQ(agent.enforced()->partition_problems().size(), 1U);
-    EXPECT_EQ(agent.enforced()->partition_problems().begin()->second,
+    ASSERT_EQ(agent.layout()->partition_problems().size(), 1U);
+    EXPECT_EQ(agent.layout()->partition_problems().begin()->second,
               "its pod also has the shared CPUs 0,5-7");
   }
   must_admit(agent, pod("s", {best_effort("c")}));
-  EXPECT_FALSE(agent.enforced()->is_dirty());
+  EXPECT_FALSE(agent.layout()->is_dirty());
 }
 
 TEST_P(ReconcileTest, APodLosesAPartitionAndKeepsAnother) {
   NodeAgent agent = world_.try_open(with(Partition::kIsolated)).value();
   must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 1)}));
-  ASSERT_THAT(agent.enforced()->partition_problems(), IsEmpty());
+  ASSERT_THAT(agent.layout()->partition_problems(), IsEmpty());
   const auto removed = agent.remove_container({PodUid("x"), "b"}, RunningProcesses::kRefuse);
   ASSERT_TRUE(removed.has_value()) << removed.error().message;
-  EXPECT_THAT(agent.enforced()->partition_problems(), IsEmpty());
-  EXPECT_FALSE(agent.enforced()->is_dirty());
+  EXPECT_THAT(agent.layout()->partition_problems(), IsEmpty());
+  EXPECT_FALSE(agent.layout()->is_dirty());
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
 }
 
@@ -404,12 +404,12 @@ TEST(Partitions, FallBackAndReportTheKernelsReason) {
   world.kernel.has_exclusive = false;
   NodeAgent agent = world.try_open(with(Partition::kRoot)).value();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_EQ(agent.enforced()->partition_problems().size(), 1U);
-  EXPECT_THAT(agent.enforced()->partition_problems().begin()->second,
+  ASSERT_EQ(agent.layout()->partition_problems().size(), 1U);
+  EXPECT_THAT(agent.layout()->partition_problems().begin()->second,
               HasSubstr("root invalid (Parent is not a partition root)"));
   EXPECT_EQ(world.kernel.find("podx/a")->files.at("cpuset.cpus.partition"), "member");
   EXPECT_EQ(world.cpus("podx/a"), "1-2");
-  EXPECT_FALSE(agent.enforced()->is_dirty());
+  EXPECT_FALSE(agent.layout()->is_dirty());
 }
 
 TEST(Partitions, AreNoneIfTheKernelLeavesCpusOut) {
@@ -417,8 +417,8 @@ TEST(Partitions, AreNoneIfTheKernelLeavesCpusOut) {
   world.kernel.stripped = CpuSet{2};
   NodeAgent agent = world.try_open(with(Partition::kIsolated)).value();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_EQ(agent.enforced()->partition_problems().size(), 1U);
-  EXPECT_THAT(agent.enforced()->partition_problems().begin()->second,
+  ASSERT_EQ(agent.layout()->partition_problems().size(), 1U);
+  EXPECT_THAT(agent.layout()->partition_problems().begin()->second,
               HasSubstr("lacks CPUs 2, which another cgroup has exclusively"));
   EXPECT_EQ(world.kernel.find("podx/a")->files.at("cpuset.cpus.partition"), "member");
   EXPECT_EQ(world.cpus("podx/a"), "1-2");

@@ -104,7 +104,7 @@ TEST(NodeStatus, ChangesNothing) {
   EXPECT_FALSE(node_status(looked_at).value().ok);
   EXPECT_THAT(looked_at.find_drift().value(), Not(IsEmpty()));
   EXPECT_EQ(world.kernel.log, log);
-  EXPECT_FALSE(looked_at.enforced()->is_dirty());
+  EXPECT_FALSE(looked_at.layout()->is_dirty());
 }
 
 /// A start registers adopted groups but writes to none.

@@ -1,10 +1,9 @@
-#include "pinfold/nri/mux.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <vector>
 
+#include "pinfold/nri/session.hpp"
 #include "recorded.hpp"
 
 namespace pinfold::nri {

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "pinfold/nri/messages.hpp"
-#include "pinfold/nri/mux.hpp"
-#include "pinfold/nri/ttrpc_calls.hpp"
+#include "pinfold/nri/session.hpp"
 #include "recorded.hpp"
 
 namespace pinfold::nri::ttrpc {

@@ -48,7 +48,7 @@ class NriConnection : public testing::Test {
     options.log = [this](agent::LogLevel level, std::string_view message) {
       if (level >= agent::LogLevel::kWarning) log_.emplace_back(message);
     };
-    options.find_group = [this](const agent::EnforcedLayout& /*enforced*/,
+    options.find_group = [this](const agent::ObservedCgroups& /*enforced*/,
                                 pid_t process) -> Result<std::string> {
       if (process != ::getpid()) return fail(ErrorCode::kNotFound, "no such process");
       return runtime_group_;

@@ -15,8 +15,8 @@
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/base/unique_fd.hpp"
-#include "pinfold/nri/mux.hpp"
-#include "pinfold/nri/ttrpc_calls.hpp"
+#include "pinfold/nri/session.hpp"
+#include "pinfold/nri/ttrpc.hpp"
 #include "unix_listener.hpp"
 
 namespace pinfold::nri::test {

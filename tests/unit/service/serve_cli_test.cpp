@@ -113,7 +113,7 @@ class StoppingService {
     const socket::Hello hello{"0",
                               node.dir() / "state",
                               agent_->node().config(),
-                              agent_->profile_source(),
+                              agent_->options().profile_source,
                               agent_->node().machine(),
                               ""};
     listener_.emplace(socket::Listener::open(node.dir() / "s.sock").value());

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "agent/agent_session.hpp"
 #include "agent/config_source.hpp"
-#include "agent/read_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 
 namespace pinfold::tools {

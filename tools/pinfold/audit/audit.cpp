@@ -5,12 +5,12 @@
 #include <climits>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "audit/audit_noise.hpp"
 #include "audit/audit_text.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
@@ -18,7 +18,10 @@
 #include "node/noise_scope.hpp"
 #include "output.hpp"
 #include "pinfold/audit/fields.hpp"
+#include "pinfold/audit/findings.hpp"
 #include "pinfold/audit/observe.hpp"
+#include "pinfold/audit/observed.hpp"
+#include "pinfold/noise/noise.hpp"
 #include "program_output.hpp"
 #include "stop_signals.hpp"
 
@@ -38,6 +41,35 @@ struct AuditCommand {
   int interval_ms = 200;
   int seconds = 0;
 };
+
+/// Returns the exclusive CPUs of an audited node with the groups of the containers that have them,
+/// and the CPUs that may be interrupted.
+noise::NoiseScope audited_scope(const audit::Report& report, const audit::Observed& observed) {
+  std::map<std::string, std::string> directories;  // by the runtime's id
+  for (const audit::ObservedGroup& group : observed.cgroups.groups) {
+    if (!group.name.container.empty()) directories[group.name.container] = group.directory;
+  }
+  noise::NoiseScope scope;
+  scope.cpus = report.exclusive;
+  for (const audit::AuditedContainer& container : report.containers) {
+    const auto directory = directories.find(container.runtime_id);
+    if (!container.is_exclusive || directory == directories.end()) continue;
+    for (const CpuId cpu : container.expected.value_or(CpuSet())) {
+      scope.owners[cpu] = directory->second;
+    }
+  }
+  if (observed.machine) scope.housekeeping = observed.machine->all_cpus() - scope.cpus;
+  return scope;
+}
+
+/// Returns a line for each CPU: "CPU 2  312 interruptions/s, 640 us/s lost, quiet score 47".
+std::string noise_lines(const noise::NoiseReport& report) {
+  std::string lines;
+  for (const noise::CpuNoise& noise : report.cpus) {
+    lines += fmt::format("  CPU {}  {}\n", noise.cpu.value, summary_of(noise));
+  }
+  return lines;
+}
 
 void print_event(const AuditCommand& options, const audit::WatchEvent& event,
                  const audit::LabelledContainers& containers, milliseconds at) {

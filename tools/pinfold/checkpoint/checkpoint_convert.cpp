@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "agent/agent_session.hpp"
 #include "agent/config_source.hpp"
-#include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/checkpoint_verdicts.hpp"
 #include "documents.hpp"

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "agent/agent_session.hpp"
 #include "agent/config_source.hpp"
-#include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "documents.hpp"
 #include "pinfold/audit/observe.hpp"

@@ -32,7 +32,7 @@ struct HookOptions {
 
 /// Finds and checks the directory of the container's group.
 Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess& process) {
-  const agent::EnforcedLayout& enforced = *agent.enforced();
+  const agent::ObservedCgroups& enforced = *agent.enforced();
   PINFOLD_LET(auto directory, enforced.directory_of_process(process.pid()));
   PINFOLD_LET(auto own, enforced.directory_of_process(::getpid()));
   if (directory == own || (enforced.root() + "/").starts_with(directory + "/")) {

@@ -10,8 +10,6 @@
 #include "documents.hpp"
 #include "input.hpp"
 #include "node/explain.hpp"
-#include "node/missing_devices.hpp"
-#include "pinfold/agent/admission.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/picture/text.hpp"
@@ -137,7 +135,7 @@ void print_explaining_command(const AdmitOptions& options,
 
 /// Prints the profile if the operator did not name it.
 void print_found_profile(const agent::NodeAgent& agent) {
-  const agent::ProfileSource source = agent.profile_source();
+  const agent::ProfileSource source = agent.options().profile_source;
   if (source != agent::ProfileSource::kKubelet && source != agent::ProfileSource::kStateFiles) {
     return;
   }
@@ -171,7 +169,7 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   if (options.agent.output == OutputFormat::kJson) {
     AdmitDocument document{agent::cgroups_status(agent),
                            agent.node().config().profile,
-                           agent.profile_source(),
+                           agent.options().profile_source,
                            !options.agent.dry_run,
                            not_settled,
                            {}};

@@ -17,7 +17,6 @@
 #include "node/explain_memory.hpp"
 #include "node/explain_offline.hpp"
 #include "node/kubelet_pods.hpp"
-#include "node/missing_devices.hpp"
 #include "node/status_picture.hpp"
 #include "pinfold/agent/admission.hpp"
 #include "pinfold/api/pod_documents.hpp"

@@ -126,10 +126,10 @@ std::string status_text(const std::optional<ServiceView>& service, const agent::
                       fmt::format("pods: {}", view.pods.size()), "cgroups: " + cgroups},
                      picture.style);
   text += requests_text(view.requests);
-  text +=
-      (service ? agent::describe_profile(service->profile, service->profile_source)
-               : agent::describe_profile(agent.node().config().profile, agent.profile_source())) +
-      "\n";
+  text += (service ? agent::describe_profile(service->profile, service->profile_source)
+                   : agent::describe_profile(agent.node().config().profile,
+                                             agent.options().profile_source)) +
+          "\n";
   if (!view.pods.empty())
     text += "\n" + container_table(view.pods, agent.enforces(), picture.style);
   text += limits_text(view);

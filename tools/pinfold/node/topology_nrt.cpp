@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "agent/agent_session.hpp"
 #include "agent/command_line.hpp"
 #include "agent/config_source.hpp"
-#include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "output.hpp"
 #include "pinfold/agent/open_agent.hpp"

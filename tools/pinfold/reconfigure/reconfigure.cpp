@@ -12,7 +12,6 @@
 #include "agent/command_line.hpp"
 #include "agent/config_source.hpp"
 #include "agent/node_source.hpp"
-#include "agent/read_node.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
 #include "node/status_picture.hpp"

@@ -17,9 +17,9 @@
 #include <variant>
 
 #include "agent/agent_options.hpp"
+#include "agent/agent_session.hpp"
 #include "agent/command_line.hpp"
 #include "agent/node_source.hpp"
-#include "agent/read_node.hpp"
 #include "pinfold/forecaster/forecaster.hpp"
 #include "pinfold/process/notify.hpp"
 #include "pinfold/server/server.hpp"
@@ -172,7 +172,7 @@ Result<agent::NodeAgent> Service::open() {
   std::error_code failed;
   const auto directory = std::filesystem::canonical(settings_.state_dir, failed);
   hello_.emplace(socket::Hello{PINFOLD_VERSION, directory.string(), agent->node().config(),
-                               agent->profile_source(), std::move(machine),
+                               agent->options().profile_source, std::move(machine),
                                agent->enforces() ? agent->enforced()->root() : ""});
   return agent;
 }

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "agent/agent_options.hpp"
+#include "agent/agent_session.hpp"
 #include "agent/config_source.hpp"
-#include "agent/read_node.hpp"
 #include "input.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/api/pod_documents.hpp"

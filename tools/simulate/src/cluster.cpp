@@ -14,8 +14,8 @@
 #include "dice.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/predict/node_topology.hpp"
+#include "pinfold/simulate/workload.hpp"
 #include "pinfold/text/field.hpp"
-#include "plan_number.hpp"
 
 namespace pinfold::simulate {
 namespace {

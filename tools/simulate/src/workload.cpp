@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "dice.hpp"
 #include "pinfold/text/field.hpp"
-#include "plan_number.hpp"
 
 namespace pinfold::simulate {
 namespace {
@@ -78,6 +78,15 @@ Result<Mix> find_mix(std::string_view name) {
 }
 
 }  // namespace
+
+Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && stop == end && least <= value && value <= most) return value;
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': expected {} to {}", printable(text), least, most));
+}
 
 const std::vector<Mix>& mixes() {
   constexpr auto kGuaranteed = QosClass::kGuaranteed;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -15,7 +16,11 @@ struct Durations {
   std::array<std::uint64_t, kBounds.size() + 1> buckets{};  ///< not cumulative
   double sum = 0;                                           ///< seconds
 
-  void observe(std::chrono::duration<double> duration);
+  void observe(std::chrono::duration<double> duration) {
+    const auto bucket = std::lower_bound(kBounds.begin(), kBounds.end(), duration.count());
+    ++buckets[static_cast<std::size_t>(bucket - kBounds.begin())];
+    sum += duration.count();
+  }
 
   friend bool operator==(const Durations&, const Durations&) = default;
 };

@@ -29,12 +29,14 @@ using enforce::StepWatcher;
 
 /// The control groups of a node, and an agent's knowledge of their contents. The only part of an
 /// agent that writes to the kernel.
-class EnforcedLayout : public ObservedCgroups {
+class EnforcedLayout : private ObservedCgroups {
  public:
   /// `former_pool`: see ConfinedGroups.
   EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted, LogSink log,
                  CpuSet former_pool = {});
 
+  /// The same groups, to read them.
+  [[nodiscard]] const ObservedCgroups& observed() const { return *this; }
   /// Returns true if the kernel is known to differ from the desired state.
   [[nodiscard]] bool is_dirty() const { return std::holds_alternative<Dirty>(kernel_); }
   /// The kernel's reason for each container that should be a partition but is not.

@@ -71,19 +71,6 @@ class NodeAgent : public NodeView {
                                               AgentOptions options, CpuSet offline = {},
                                               std::optional<Machine> observed = std::nullopt);
 
-  /// Sets where a container runtime has groups. From now on those that no container has adopted are
-  /// kept off exclusive CPUs. Does nothing if the agent enforces nothing.
-  void set_foreign_search(enforce::ForeignSearch search);
-  /// Keeps foreign groups off exclusive CPUs now. See EnforcedLayout::confine_foreign.
-  /// Errors: kUnsupported if the agent enforces nothing; kIo.
-  [[nodiscard]] Result<CpuSet> confine_foreign(const std::string& also = "");
-  /// Returns what has happened to foreign groups since the last call.
-  [[nodiscard]] std::vector<ConfinedNews> take_news();
-  /// Sets the CFS quota of a pod's group that its runtime has made.
-  /// Errors: kUnsupported if the agent enforces nothing; kNotFound, kIo.
-  [[nodiscard]] Result<void> set_quota(const std::string& directory,
-                                       const enforce::CpuQuota& quota);
-
   /// Admits or rejects a pod, and records the reasons in `trace` if it is given. Rejects a pod that
   /// would need memory that the machine no longer has (machine_changes()).
   /// Errors: those of the store; kUnsupported if a pod would get exclusive CPUs while CPUs are
@@ -103,13 +90,13 @@ class NodeAgent : public NodeView {
   /// ends with its last adopted container, unless it is admitted again with admit(). If the pod is
   /// already active, only adopts the group, which does not change how the pod ends.
   /// Errors: as admit; kNotFound if the pod has no such container; those of
-  /// EnforcedLayout::check_adoptable. Then nothing has changed.
+  /// ObservedCgroups::check_adoptable. Then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
   /// Adopts groups of active pods in one transaction: maintains their cpusets, and nothing else. If
   /// its runtime does not remove it, a container ends with the last process of its group, or with
   /// the group itself if that is empty now. A
   /// group that cannot be adopted does not prevent the others; its error is kNotFound, or one of
-  /// EnforcedLayout::check_adoptable.
+  /// ObservedCgroups::check_adoptable.
   /// Errors: kUnsupported if the agent enforces nothing; those of the store. Then nothing has
   /// changed.
   [[nodiscard]] Result<GroupsAdopted> adopt(const std::vector<AdoptedGroup>& groups);
@@ -165,14 +152,6 @@ class NodeAgent : public NodeView {
   /// that they no longer run. Errors: those of the store.
   [[nodiscard]] Result<ChangeOutcome> release_unknown();
 
-  /// Asks again whether adopted containers whose groups could not be read have processes
-  /// (AgentState::unread). One without any may have ended, or await its first one.
-  void look_at_unread();
-
-  /// Brings the kernel to the desired state. Idempotent. See agent::reconcile.
-  /// Errors: kUnsupported if the agent enforces nothing; kIo if the groups cannot be read.
-  [[nodiscard]] Result<ReconcileReport> enforce_again(PageMoves pages);
-
   /// Restores every value of kept_knobs() that no other program has changed since. The next change
   /// makes CPUs quiet again if AgentOptions::quiet asks for it. Returns what could not be restored;
   /// empty if the agent enforces nothing.
@@ -189,7 +168,16 @@ class NodeAgent : public NodeView {
   [[nodiscard]] Result<void> leave_journal() { return kept_->leave_journal(); }
 
  private:
+  friend class FollowedRuntime;
+  friend std::vector<ContainerId> remove_abandoned(NodeAgent& agent);
+  friend Result<ReconcileReport> reconcile(NodeAgent& agent, std::optional<PageMoves> pages);
   using NodeView::NodeView;
+  /// Asks again whether adopted containers whose groups could not be read have processes
+  /// (AgentState::unread). One without any may have ended, or await its first one.
+  void look_at_unread();
+  /// Brings the kernel to the desired state. Idempotent. See agent::reconcile.
+  /// Errors: kUnsupported if the agent enforces nothing; kIo if the groups cannot be read.
+  [[nodiscard]] Result<ReconcileReport> enforce_again(PageMoves pages);
   [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided,
                                     Unstored unstored = Unstored::kFails);
   /// Commits and measures the time.

@@ -1,18 +1,20 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "pinfold/agent/admission.hpp"
 #include "pinfold/agent/assigned_files.hpp"
+#include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/durations.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/options.hpp"
+#include "pinfold/decide/keep.hpp"
 #include "pinfold/decide/resize.hpp"
 #include "pinfold/quiet/quiet_knobs.hpp"
 
@@ -24,6 +26,33 @@ struct Adoption {
   /// Absolute path in the hierarchy with the cpusets, in any spelling; it is stored in its
   /// canonical form, see enforce::Cgroups::canonical.
   std::string directory;
+};
+
+/// The answer to one pod: admitted unless there is a rejection.
+struct AdmitOutcome {
+  std::optional<Rejection> rejection;
+  /// The change is durable but not applied to the kernel; reconcile() tries again.
+  std::optional<Error> not_enforced;
+  /// Known bugs of the kubelet that act, see acting_quirks; before them, of a rejected pod that
+  /// needs exclusive CPUs, that CPUs are offline.
+  std::vector<std::string> notes = {};
+};
+
+/// What a container runtime reported about the pods to admit.
+struct FromRuntime {
+  PodNotes notes;                   ///< of these pods, and of others that are active
+  std::map<PodUid, Places> places;  ///< of containers that already run; they are kept if possible
+  /// Containers of these pods that release their CPUs first, while they run.
+  std::vector<ContainerId> release = {};
+  Unstored unstored = Unstored::kFails;
+  /// The process that makes the pods' first container; see AgentState::creators.
+  std::optional<enforce::ProcessId> creator = {};
+};
+
+/// What an admission would do.
+struct Preview {
+  std::vector<AdmitOutcome> outcomes;  ///< one per pod
+  AgentState next;                     ///< the state after it
 };
 
 /// What a node agent knows and what it would decide. Changes nothing.
@@ -44,11 +73,13 @@ class NodeView {
   /// reconfiguration can adapt to, and per kind of memory that is allocated beyond its current
   /// size.
   [[nodiscard]] std::vector<std::string> machine_changes() const;
-  /// What determined the profile of the node.
-  [[nodiscard]] ProfileSource profile_source() const { return options_.profile_source; }
   [[nodiscard]] bool enforces() const { return enforced_ != nullptr; }
-  /// The control groups; nullptr if the agent enforces nothing.
-  [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_.get(); }
+  /// The control groups, to read them; nullptr if the agent enforces nothing.
+  [[nodiscard]] const ObservedCgroups* enforced() const {
+    return enforced_ ? &enforced_->observed() : nullptr;
+  }
+  /// What is known of their contents; nullptr if the agent enforces nothing.
+  [[nodiscard]] const EnforcedLayout* layout() const { return enforced_.get(); }
   /// Returns which values of the system Pinfold has changed since the kernel started.
   [[nodiscard]] quiet::KeptKnobs kept_knobs() const { return kept_->knobs(); }
   /// The state of interrupts, queues and services; nullptr if Pinfold does not manage them.
@@ -67,10 +98,6 @@ class NodeView {
   /// the store.
   [[nodiscard]] Result<Preview> preview(const std::vector<PodSpec>& pods,
                                         std::vector<Trace>* traces = nullptr) const;
-  /// Decides a resize on a copy of the state. Errors: those of pinfold::resize; kNotFound for a
-  /// container that was removed; kUnsupported if it would get CPUs while CPUs are offline.
-  [[nodiscard]] Result<ResizeDecision> preview_resize(const ResizeRequest& request,
-                                                      Trace* trace = nullptr) const;
   /// Reads back from the kernel that a container with exclusive CPUs has them, and calls
   /// verify_room(). Reads back that any other container can run on no exclusive CPU. If its pod
   /// demands QuietLevel::kIsolated, checks that everything has left its CPUs.
@@ -110,6 +137,10 @@ class NodeView {
   [[nodiscard]] Result<Decided> decide_checked(const std::vector<PodSpec>& pods,
                                                std::vector<Trace>* traces,
                                                const FromRuntime& shown) const;
+  /// Decides a resize on a copy of the state. Errors: those of pinfold::resize; kNotFound for a
+  /// container that was removed; kUnsupported if it would get CPUs while CPUs are offline.
+  [[nodiscard]] Result<ResizeDecision> preview_resize(const ResizeRequest& request,
+                                                      Trace* trace = nullptr) const;
   /// Returns the canonical directory of a group to adopt for a pod that is not active yet.
   [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
                                                        const Adoption& adoption) const;

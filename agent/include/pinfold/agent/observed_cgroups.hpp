@@ -13,6 +13,7 @@
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/enforce/foreign.hpp"
+#include "pinfold/enforce/narrowed.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
 namespace pinfold::agent {
@@ -82,10 +83,6 @@ class ObservedCgroups {
   /// Names the group above this one that does not have all the expected CPUs:
   /// "'/sys/fs/cgroup/kubepods/besteffort' has CPUs 0"; "" if there is none.
   [[nodiscard]] std::string narrowed_by(const std::string& directory, const CpuSet& expected) const;
-  /// Returns one sentence per container whose CPUs differ from the desired ones because a group
-  /// above, which the sentence names, does not have them. A container whose own cpuset differs is
-  /// left out: that is drift.
-  [[nodiscard]] std::vector<std::string> find_narrowed(const Desired& desired) const;
   /// Returns one sentence per difference from the desired state, per container narrowed by a group
   /// above, and per group of `foreign` that runs on exclusive CPUs. Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift(
@@ -104,6 +101,10 @@ class ObservedCgroups {
  protected:
   ObservedCgroups(enforce::Cgroups cgroups, ContainerMap<std::string> adopted);
 
+  /// Returns one sentence per container whose CPUs differ from the desired ones because a group
+  /// above, which the sentence names, does not have them. A container whose own cpuset differs is
+  /// left out: that is drift.
+  [[nodiscard]] std::vector<std::string> find_narrowed(const Desired& desired) const;
   void limit_adopted(const Desired& desired, const enforce::Layout& observed,
                      enforce::Layout& layout, bool is_new) const;
 
@@ -117,5 +118,12 @@ class ObservedCgroups {
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
                                              const enforce::Layout::value_type& own) const;
 };
+
+/// "'/sys/fs/cgroup/kubepods' has CPUs 0-3", and which group is a partition.
+[[nodiscard]] std::string describe(const enforce::NarrowGroup& group);
+
+/// Adds foreign groups whose processes run on exclusive CPUs or cannot be read.
+void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
+                       std::vector<std::string>& lines);
 
 }  // namespace pinfold::agent

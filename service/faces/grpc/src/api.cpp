@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "pinfold/agent/admission.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/grpc/messages.hpp"

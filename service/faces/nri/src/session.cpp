@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "big_endian.hpp"
+
 namespace pinfold::nri {
 namespace {
 
@@ -17,6 +19,7 @@ constexpr const char* kPluginService = "nri.pkg.api.v1alpha1.Plugin";
 /// The longest time limit; keeps time points from overflowing.
 constexpr std::chrono::hours kLongest(24);
 constexpr std::size_t kMaxName = 255;
+constexpr std::size_t kMuxHeader = 8;
 
 TtrpcResponse refused(StatusCode code, std::string message) {
   return {ttrpc::Status{code, std::move(message)}, std::nullopt};
@@ -38,6 +41,36 @@ StatusCode status_code(ErrorCode code) {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
+
+Result<std::optional<Chunk>> Demultiplexer::next(std::string_view& input) {
+  while (left_ == 0) {
+    if (!fill(header_, kMuxHeader, input)) return std::nullopt;
+    connection_ = read_u32(header_, 0);
+    left_ = read_u32(header_, 4);
+    header_.clear();
+    if (left_ > kMaxMuxPayload) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("multiplexer: a frame of connection {} has {} bytes, at most {} are "
+                              "allowed",
+                              connection_, left_, kMaxMuxPayload));
+    }
+  }
+  if (input.empty()) return std::nullopt;
+  const Chunk chunk{connection_, input.substr(0, left_)};
+  input.remove_prefix(chunk.bytes.size());
+  left_ -= chunk.bytes.size();
+  return chunk;
+}
+
+void multiplex(ConnectionId connection, std::string_view bytes, std::string& output) {
+  while (!bytes.empty()) {
+    const std::string_view payload = bytes.substr(0, kMaxMuxPayload);
+    append_u32(static_cast<std::uint32_t>(connection), output);
+    append_u32(static_cast<std::uint32_t>(payload.size()), output);
+    output += payload;
+    bytes.remove_prefix(payload.size());
+  }
+}
 
 Result<void> check(const Identity& identity) {
   if (identity.name.empty() || identity.name.size() > kMaxName) {

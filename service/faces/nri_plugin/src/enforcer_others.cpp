@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "pinfold/agent/followed_runtime.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pinfold/nri_pods/plan.hpp"
@@ -73,12 +74,13 @@ enforce::ForeignSearch OtherGroups::search_of(const Agent& agent) {
 }
 
 void OtherGroups::show_groups(Agent& agent) {
-  agent.set_foreign_search(knows_all_pods(agent) ? search_of(agent) : enforce::ForeignSearch());
+  agent::FollowedRuntime(agent).set_search(knows_all_pods(agent) ? search_of(agent)
+                                                                 : enforce::ForeignSearch());
 }
 
 CpuSet OtherGroups::confine_others(Agent& agent, const std::string& also) {
   show_groups(agent);
-  const auto left = agent.confine_foreign(also);
+  const auto left = agent::FollowedRuntime(agent).confine(also);
   note_confined(agent);
   if (left) return *left;
   log(LogLevel::kError, "NRI: " + left.error().message);
@@ -114,7 +116,7 @@ OtherGroups::Owner OtherGroups::owner_of(const Agent& agent, const std::string& 
 
 void OtherGroups::note_confined(Agent& agent) {
   const std::string root = agent.enforced()->root() + "/";
-  for (const agent::ConfinedNews& news : agent.take_news()) {
+  for (const agent::ConfinedNews& news : agent::FollowedRuntime(agent).take_news()) {
     if (!news.directory.starts_with(root)) note_confined(agent, news);
   }
 }

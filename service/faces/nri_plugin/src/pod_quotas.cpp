@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "pinfold/agent/followed_runtime.hpp"
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 
@@ -39,7 +40,7 @@ void set_pod_quota(agent::NodeAgent& agent, const std::string& mount, const Know
   if (!has) return;  // it has ended, or has no limit
   const auto change = find_change(*desired, *has, pod.sandbox.linux().pod_resources().cpu());
   if (!change) return;
-  const auto written = agent.set_quota(*directory, *change);
+  const auto written = agent::FollowedRuntime(agent).set_quota(*directory, *change);
   if (!log) return;
   if (written) {
     log(LogLevel::kInfo,

@@ -8,7 +8,7 @@ namespace {
 using agent::LogLevel;
 
 /// Returns the CPUs of a group; without a cpuset, those of its nearest parent that has one.
-Result<CpuSet> cpus_of_group(const agent::EnforcedLayout& enforced, std::string directory) {
+Result<CpuSet> cpus_of_group(const agent::ObservedCgroups& enforced, std::string directory) {
   for (;;) {
     PINFOLD_LET(const auto group, enforced.reader(directory));
     auto cpus = group.cpus();

@@ -15,7 +15,7 @@ namespace pinfold::nri {
 class RuntimeGroup {
  public:
   /// Returns the absolute directory of a process's group. Errors: kNotFound.
-  using Find = std::function<Result<std::string>(const agent::EnforcedLayout&, pid_t)>;
+  using Find = std::function<Result<std::string>(const agent::ObservedCgroups&, pid_t)>;
 
   RuntimeGroup(Find find, agent::LogSink log) : find_(std::move(find)), log_(std::move(log)) {}
 

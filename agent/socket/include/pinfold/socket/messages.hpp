@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/fields/types.hpp"
 #include "pinfold/verbs/execute.hpp"
 
 /// What a client and a service say to each other; protocol.hpp has its encoding.
@@ -27,5 +28,8 @@ struct AnswerMessage {
                Error>
       answer;
 };
+
+void describe(fields::Fields& fields, RequestMessage& message);
+void describe(fields::Fields& fields, AnswerMessage& message);
 
 }  // namespace pinfold::socket

@@ -10,6 +10,16 @@ enum class ScheduleRule {
   kPublished,  ///< the NRT objects as they are published
   kExtender,   ///< pinfold-extender
 };
-[[nodiscard]] std::string_view to_string(ScheduleRule rule);
+[[nodiscard]] inline std::string_view to_string(ScheduleRule rule) {
+  switch (rule) {
+    case ScheduleRule::kSums:
+      return "sums";
+    case ScheduleRule::kPublished:
+      return "published";
+    case ScheduleRule::kExtender:
+      break;
+  }
+  return "extender";
+}
 
 }  // namespace pinfold::simulate

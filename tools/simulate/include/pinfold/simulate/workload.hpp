@@ -38,6 +38,10 @@ struct Workload {
 /// Errors: kInvalidArgument with the value and what was expected.
 [[nodiscard]] Result<Workload> parse_workload(std::string_view text);
 
+/// Parses a number of a workload or of a plan. Errors: kInvalidArgument, "'x': expected 1 to 100".
+[[nodiscard]] Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least,
+                                                 std::uint64_t most);
+
 /// Returns the events of a workload. They are the same on every machine, and do not depend on the
 /// nodes' decisions.
 [[nodiscard]] std::vector<PodEvent> events_of(const Workload& workload);

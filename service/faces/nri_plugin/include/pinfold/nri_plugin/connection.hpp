@@ -21,8 +21,8 @@ struct ConnectionOptions {
   std::function<void(const std::string&)> status;
   std::chrono::milliseconds look_every{10'000};
   /// Returns the absolute directory of the group of a process of the runtime.
-  std::function<Result<std::string>(const agent::EnforcedLayout&, pid_t)> find_group =
-      [](const agent::EnforcedLayout& enforced, pid_t process) {
+  std::function<Result<std::string>(const agent::ObservedCgroups&, pid_t)> find_group =
+      [](const agent::ObservedCgroups& enforced, pid_t process) {
         return enforced.directory_of_process(process);
       };
   /// Pause between two attempts to connect.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace pinfold::podresources {
@@ -14,7 +15,12 @@ class RateLimit {
   RateLimit(Clock::duration interval, int burst) : interval_(interval), burst_(burst) {}
 
   /// Returns whether a request may be answered now, and if so counts it.
-  [[nodiscard]] bool take(Clock::time_point now);
+  [[nodiscard]] bool take(Clock::time_point now) {
+    const auto start = std::max(full_at_, now);
+    if (start - now > interval_ * (burst_ - 1)) return false;
+    full_at_ = start + interval_;
+    return true;
+  }
 
  private:
   Clock::duration interval_;

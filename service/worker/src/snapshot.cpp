@@ -1,6 +1,6 @@
-#include <utility>
-
 #include "pinfold/worker/snapshot.hpp"
+
+#include <utility>
 
 namespace pinfold::worker {
 

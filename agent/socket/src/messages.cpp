@@ -1,4 +1,4 @@
-#include "pinfold/socket/fields.hpp"
+#include "pinfold/socket/messages.hpp"
 
 #include <array>
 #include <optional>
