@@ -37,8 +37,8 @@
 // desired state.
 //
 // Cost: observing reads a fixed number of files per group and walks the groups below the root.
-// With a Clean layout, an apply() computes a plan over all groups in memory, and writes only what
-// differs.
+// With a Clean layout, an apply() compares all groups in memory, plans for the pods that change, and
+// writes only what differs.
 
 namespace pinfold::agent {
 namespace {
