@@ -36,8 +36,8 @@
 // desired state.
 //
 // Cost: observing reads a fixed number of files per group and walks the groups below the root.
-// With a Clean layout, an apply() computes a plan over all groups in memory, and writes only what
-// differs.
+// With a Clean layout, an apply() compares all groups in memory, plans for the pods that change, and
+// writes only what differs.
 
 namespace pinfold::agent {
 namespace {
@@ -85,7 +85,8 @@ CpuSet owned(const Layout& layout, const GroupName& name) {
 bool has_gains(const Layout& before, const Layout& after) {
   return std::any_of(before.begin(), before.end(), [&](const auto& entry) {
     const GroupName& name = entry.first;
-    return !name.is_pod() && !owned(before, name).contains_all(owned(after, name));
+    const CpuSet gets = name.is_pod() ? CpuSet() : owned(after, name);
+    return !gets.empty() && !owned(before, name).contains_all(gets);
   });
 }
 
@@ -262,8 +263,9 @@ std::map<GroupName, Error> EnforcedLayout::find_displaced(const Desired& desired
                                                           const CpuSet& missing) const {
   std::map<GroupName, Error> found;
   for (const auto& [name, settings] : target) {
+    if (!cgroups_.is_adopted(name)) continue;
     const auto entry = desired.layout.find(name);
-    if (entry == desired.layout.end() || !cgroups_.is_adopted(name)) continue;
+    if (entry == desired.layout.end()) continue;
     const bool is_displaced = entry->second.isolation != Isolation::kHost &&
                               settings.isolation == Isolation::kHost &&
                               !missing.contains_all(entry->second.cpus);
@@ -358,12 +360,12 @@ Result<void> EnforcedLayout::apply(const Desired& desired, const StepWatcher& wa
   // A group can vanish while it is written; then the second attempt observes the kernel first.
   for (bool is_last = false;; is_last = true) {
     Observation observed;
-    if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
-      observed.layout = clean->layout;
+    if (auto* const clean = std::get_if<Clean>(&kernel_)) {
       observed.foreign = confined_.find_confined(cgroups_, desired.pool);
       if (needs_look(clean->layout, desired)) {
         PINFOLD_LET(observed.foreign, observe_foreign(desired, clean->layout));
       }
+      observed.layout = std::move(clean->layout);  // enforce() makes it Dirty
     } else {
       PINFOLD_LET(observed, observe_all(desired));
     }

@@ -188,8 +188,11 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
     return tl::unexpected(start_failure(stored, node, started.error(), options));
   }
   kept->state_.node = *std::move(started);
-  kept->before_ = read_before(stored, node, options.log);
-  const std::string node_text = encode_node(node.machine(), node.config(), kept->before_);
+  std::string node_text = encode_node(node.machine(), node.config(), nullptr);
+  if (node_text != stored.node) {  // otherwise there is no node before it; reading takes longer
+    kept->before_ = read_before(stored, node, options.log);
+    if (kept->before_) node_text = encode_node(node.machine(), node.config(), kept->before_);
+  }
   kept->base_ = kept->store_.texts();
   if (files.cpu != stored.cpu) {
     kept->base_.cpu = with_keys(checkpoint::FileText(*files.cpu), kept->cpu_keys_);

@@ -195,6 +195,10 @@ KnownMachine known_machine(Machine observed, Machine known) {
 KnownMachine machine_to_start_with(Machine observed, const Config& config, checkpoint::Store& store,
                                    const LogSink& log) {
   const auto files = store.load();
+  // Most starts are on the node of the file, and its text is made sooner than read.
+  if (files && files->node == encode_node(observed, config, nullptr)) {
+    return {std::move(observed), {}};
+  }
   auto known = files ? read_known(*files, log) : std::nullopt;
   if (!known || *known == observed) return {std::move(observed), {}};
   const bool allows_offline = !config.quirks().offline_cpus_prevent_start;

@@ -478,6 +478,36 @@ TEST_F(RealNode, SyncsOnceForEachCallOfAContainer) {
   EXPECT_GE(test::syncs() - before, 2 * kContainers) << "they are counted";
 }
 
+/// The same if a process that opens the node makes each call. No cgroup is written, so any
+/// directory will do.
+TEST(ContainerCalls, SyncOnceEachAlsoIfEachOpensTheNode) {
+  test::Runtime runtime(CgroupVersion::kV2);
+  runtime.options.flags = PINFOLD_NODE_NO_ENFORCE;
+  runtime.options.cgroup_fs = nullptr;
+  const test::TempDir group;
+  const pinfold_request request = request_of("x");
+  const auto call = [&](auto&& make) {
+    pinfold_node* const node = runtime.open();
+    char* error = nullptr;
+    EXPECT_EQ(make(node, &error), PINFOLD_OK) << error;
+    pinfold_node_close(node);
+  };
+  const auto live_once = [&] {
+    call([&](pinfold_node* node, char** error) {
+      return pinfold_container_create(node, &request, group.path().c_str(), nullptr, error);
+    });
+    call([](pinfold_node* node, char** error) {
+      return pinfold_container_delete(node, "x", nullptr, error);
+    });
+  };
+  live_once();  // begins a journal
+  const std::uint64_t before = test::syncs();
+  constexpr unsigned kContainers = 4;
+  for (unsigned i = 0; i < kContainers; ++i) live_once();
+  EXPECT_LE(test::syncs() - before, 4 * kContainers);
+  EXPECT_GE(test::syncs() - before, 2 * kContainers) << "they are counted";
+}
+
 TEST_F(RealNode, ReleasesAContainerWhoseCgroupIsGone) {
   char* error = nullptr;
   pinfold_pod* pod = nullptr;

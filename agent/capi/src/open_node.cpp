@@ -115,11 +115,13 @@ agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
   return agent_options;
 }
 
-/// Opens an agent once, so that pinfold_node_open reports what every later call would.
+/// Opens an agent once, so that pinfold_node_open reports what every later call would. A journal
+/// that the last call about a container has left stays: its checkpoint would be four syncs.
 Result<void> try_agent(pinfold_node& node) {
   PINFOLD_LET(const auto lock, NodesLock::acquire());
   PINFOLD_LET(auto session, open_session(node).map_error(about_system));
   PINFOLD_TRY(session.refresh().map_error(about_system));
+  (void)end_call(session, AtEnd::kLeaveJournal, node.agent_options.log);
   const agent::NodeAgent& agent = session.view();
   if (!agent.enforces() || !node.agent_options.log) return {};
   for (const std::string& warning : agent.enforced()->warnings()) {

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "counted_calls.hpp"
 #include "large_node.hpp"
 #include "pinfold/agent/node_agent.hpp"
+#include "pinfold/agent/open_agent.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::agent {
@@ -90,6 +92,32 @@ TEST_F(AdmissionCost, IsAtMostFourSyncsForTheLifeOfAContainer) {
   std::printf("%llu syncs for %d containers\n", static_cast<unsigned long long>(all), kContainers);
   EXPECT_LE(all, 4U * kContainers);
   EXPECT_TRUE(open().state().node.pods.empty());
+}
+
+/// The file of the node is read only if it is of another node.
+TEST_F(AdmissionCost, OfAnOpeningIsLessThanHalfOnTheSameNode) {
+  {
+    NodeAgent agent = open();
+    admit(agent, 0);
+  }
+  const Node node = test::large_node();
+  const auto allocations_with = [&](const Config& config) {
+    AgentOptions options;
+    options.state_dir = folder_.path();
+    options.insecure_state_dir = true;
+    options.enforce = false;
+    options.profile_source = ProfileSource::kConfiguration;
+    const auto before = CountedCalls::now();
+    EXPECT_TRUE(open_agent(node.machine(), config, std::move(options)).has_value());
+    return (CountedCalls::now() - before).allocations;
+  };
+  Config other = node.config();
+  other.topology_manager_policy = "restricted";
+  const std::uint64_t same = allocations_with(node.config());
+  const std::uint64_t another = allocations_with(other);
+  std::printf("allocations of an opening: %llu, %llu on another node\n",
+              static_cast<unsigned long long>(same), static_cast<unsigned long long>(another));
+  EXPECT_LT(2 * same, another);
 }
 
 }  // namespace

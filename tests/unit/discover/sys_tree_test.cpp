@@ -171,6 +171,16 @@ TEST(SysTree, IgnoresCachesThatNoCpuShares) {
   EXPECT_EQ(found->find(CpuId{3})->l3, CacheId{1});
 }
 
+/// A call of a runtime discovers the machine, and each file of each CPU counts.
+TEST(SysTree, DoesNotReadCachesOfLowerLevels) {
+  const TempDir dir;
+  write_tree(dir, sockets_of(2, 2, 1));
+  dir.write("sys/devices/system/cpu/cpu3/cache/index0/level", "not read");
+  const auto found = discover(SysTree{dir.path()}, "");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->find(CpuId{3})->l3, CacheId{1});
+}
+
 TEST(SysTree, ToleratesThePaddingOfCapturedFiles) {
   const TempDir dir;
   write_tree(dir, sockets_of(2, 2, 1));

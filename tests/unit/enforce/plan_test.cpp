@@ -249,6 +249,29 @@ TEST(Plan, HasNothingToDoForTheSameLayout) {
   EXPECT_EQ(plan(layout, layout, kMachine).value(), Plan{});
 }
 
+/// Pods before, between and after those that change; the set of one is larger than it needs.
+TEST(Plan, LeavesOutPodsThatStayTheSame) {
+  Layout before = shared_pod("0-1");
+  add_exclusive(before, "a", "4");
+  add_exclusive(before, "r", "5");
+  add_exclusive(before, "z", "6");
+  before[{PodUid("r"), ""}] = group("0-7");
+  Layout after = before;
+  after[{PodUid("s"), "c"}] = group("0");
+  before[{PodUid("q"), ""}] = group("0");
+  after[{PodUid("t"), ""}] = group("0");
+  EXPECT_EQ(text(plan(before, after, kMachine).value()),
+            "podq: remove\n"
+            "pods/c: cpuset.cpus := 0\n"
+            "pods: cpuset.cpus := 0\n"
+            "podt: create\n"
+            "podt: cpuset.cpus := 0-3,7\n"
+            "podt: cpuset.mems := (as its parent)\n"
+            "pods: cpuset.cpus := 0-1\n"
+            "podt: cpuset.cpus := 0\n"
+            "pods/c: verify that it runs on 0\n");
+}
+
 TEST(Plan, WritesOnlyValuesThatDiffer) {
   Layout before = shared_pod("0-7");
   before[{PodUid("s"), "c"}].values = {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}};
