@@ -17,19 +17,11 @@
 
 namespace pinfold::nri {
 
-/// The identity that a plugin registers with.
-struct Identity {
-  std::string name;
-  std::string index;  ///< two digits; plugins are called in ascending order
-};
-
 /// Errors: kInvalidArgument if a runtime would reject the identity.
 [[nodiscard]] Result<void> check(const Identity& identity);
 
 /// Limit for all chunks of one SynchronizeRequest together.
 inline constexpr std::size_t kMaxSynchronize = 64U << 20U;
-
-using TimePoint = std::chrono::steady_clock::time_point;
 
 /// The runtime accepted the plugin. Its first requests may come earlier.
 struct Registered {};
