@@ -10,6 +10,7 @@
 #include "counted_calls.hpp"
 #include "large_node.hpp"
 #include "pinfold/agent/node_agent.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::agent {

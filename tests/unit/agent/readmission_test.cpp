@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "agent_world.hpp"
+#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/enforce/foreign.hpp"
 
 /// Admitting a pod again under the UID of an active one.
 namespace pinfold::agent {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "pinfold/agent/desired.hpp"
-#include "pinfold/agent/kept_state.hpp"
 #include "pinfold/decide/keep.hpp"
 
 namespace pinfold::agent {

@@ -33,7 +33,6 @@ class WriteLock;
 /// dies. Not thread-safe. At most one Store for each directory in a process.
 class Store {
  public:
-  static constexpr std::chrono::milliseconds kLockTimeout{5000};
   /// The journal is checkpointed before a commit that would make it larger than this; in bytes.
   static constexpr std::size_t kJournalLimit = std::size_t{4} << 20U;
   /// checkpoint_journal() removes a journal larger than this, because every opening or read replays
