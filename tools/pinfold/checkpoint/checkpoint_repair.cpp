@@ -12,7 +12,7 @@
 #include "pinfold/audit/running.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/repair.hpp"
-#include "pinfold/checkpoint/replace_all.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/decide/start_advice.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/field.hpp"

@@ -24,6 +24,13 @@ inline constexpr std::string_view kNotSettled =
 /// Errors: kIo; kUnsupported for a journal of another version.
 [[nodiscard]] Result<Files> read_files(Fs& fs);
 
+/// Writes all bytes. Errors: kIo.
+[[nodiscard]] Result<void> write_all(File& file, std::string_view bytes);
+
+/// Replaces each file as a whole, in the order of their names. Durable on return. Errors: kIo; some
+/// files may have been replaced then.
+[[nodiscard]] Result<void> replace_all(Fs& fs, const Contents& contents);
+
 class SnapshotWriter;
 class WriteLock;
 
