@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "node_fixture.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/grpc/api.hpp"
 #include "pinfold/grpc/endpoint.hpp"
 #include "temp_dir.hpp"

@@ -128,14 +128,10 @@ void print(int pods, std::string_view what, const Samples& samples) {
              quantile(samples.cpu, 0.5));
 }
 
-void write_all(checkpoint::File& file, std::string_view bytes) {
-  while (!bytes.empty()) bytes.remove_prefix(must(file.write(bytes)));
-}
-
 void kubelet_write(checkpoint::Fs& fs, std::string_view name, const std::string& bytes) {
   const std::string temp = "." + std::string(name);
   const auto file = must(fs.create(temp));
-  write_all(*file, bytes);
+  must(checkpoint::write_all(*file, bytes));
   must(file->sync());
   must(fs.rename(temp, std::string(name)));
 }

@@ -36,31 +36,19 @@ install(FILES ${PROJECT_SOURCE_DIR}/libtopo/place/include/pinfold/code.h
               ${PROJECT_SOURCE_DIR}/libtopo/place/include/pinfold/decide.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pinfold COMPONENT libpinfold-dev)
 
-# The stable headers of docs/embedding.md (pinfold.hpp includes most of them), and those that they
-# include, which may change with any version. All other headers are private.
-set(todo pinfold/pinfold.hpp pinfold/discover/discover.hpp pinfold/explain/explanation.hpp
-  pinfold/predict/pod_query.hpp)
-if(PINFOLD_NRI)
-  list(APPEND todo pinfold/nri/messages.hpp pinfold/nri/plugin.hpp pinfold/nri/session.hpp)
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/PinfoldHeaders.cmake)
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/libtopo/*.hpp
   ${PROJECT_SOURCE_DIR}/checkpoint/*.hpp ${PROJECT_SOURCE_DIR}/enforce/*.hpp
   ${PROJECT_SOURCE_DIR}/agent/*.hpp ${PROJECT_SOURCE_DIR}/service/faces/nri/*.hpp)
-set(installed)
-while(todo)
-  list(POP_FRONT todo name)
-  if(name IN_LIST installed)
-    continue()
-  endif()
-  list(APPEND installed ${name})
+foreach(name IN LISTS PINFOLD_STABLE_HEADERS PINFOLD_DETAIL_HEADERS)
   set(path ${headers})
-  list(FILTER path INCLUDE REGEX "/include/${name}$")
-  get_filename_component(folder ${name} DIRECTORY)
+  list(FILTER path INCLUDE REGEX "/include/pinfold/${name}$")
+  if(NOT path)
+    message(FATAL_ERROR "cmake/PinfoldHeaders.cmake has '${name}': expected a header of a module below include/pinfold")
+  endif()
+  get_filename_component(folder pinfold/${name} DIRECTORY)
   install(FILES ${path} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT libpinfold-dev)
-  file(STRINGS ${path} includes REGEX "^#include \"pinfold/.*\.hpp\"")
-  list(TRANSFORM includes REPLACE "^#include \"(.*)\".*" "\\1")
-  list(APPEND todo ${includes})
-endwhile()
+endforeach()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pinfold)
 foreach(language c c-static cpp decide stub)

@@ -6,8 +6,15 @@
 #include <utility>
 
 #include "adopted_groups.hpp"
+#include "pinfold/agent/assigned_files.hpp"
+#include "pinfold/agent/earlier_node.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/measured_steps.hpp"
 #include "pinfold/agent/offline.hpp"
+#include "pinfold/enforce/live_process.hpp"
+#include "pinfold/quiet/quiet_knobs.hpp"
 
 // How it works
 //
@@ -136,7 +143,7 @@ Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent
 
 std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher& watcher) {
   if (!enforced_) {
-    if (!assigned_.empty()) update_assigned(desired());
+    if (!assigned_->empty()) update_assigned(desired());
     return std::nullopt;
   }
   const auto begin = now();
@@ -163,16 +170,16 @@ Result<std::string> NodeAgent::publish_assigned(const ContainerId& container) {
     return fail(ErrorCode::kNotFound, fmt::format("container '{}' of pod '{}' has no group",
                                                   container.name, container.pod));
   }
-  PINFOLD_LET_WRAP(auto path, assigned_.publish(container, *values),
+  PINFOLD_LET_WRAP(auto path, assigned_->publish(container, *values),
                    fmt::format("files of container '{}'", container.name));
   return path;
 }
 
 void NodeAgent::update_assigned(const Desired& desired) {
-  for (const ContainerId& id : assigned_.containers()) {
+  for (const ContainerId& id : assigned_->containers()) {
     const auto values = assigned_values(*node_, state().node, desired, id);
     const auto updated =
-        values ? assigned_.publish(id, *values).map([](const auto&) {}) : assigned_.withdraw(id);
+        values ? assigned_->publish(id, *values).map([](const auto&) {}) : assigned_->withdraw(id);
     if (updated) continue;
     log(LogLevel::kWarning, fmt::format("files of container '{}' of pod '{}': {}", id.name, id.pod,
                                         updated.error().message));
@@ -470,6 +477,10 @@ Result<ReconfigureOutcome> NodeAgent::reconfigure(std::optional<Node> to, NodeSt
   log(LogLevel::kInfo, "reconfigured");
   return apply_and_measure();
 }
+
+Result<void> NodeAgent::checkpoint_journal() { return kept_->checkpoint_journal(); }
+
+Result<void> NodeAgent::leave_journal() { return kept_->leave_journal(); }
 
 Result<ReconcileReport> NodeAgent::enforce_again(PageMoves pages) {
   if (!enforced_) return enforces_nothing();

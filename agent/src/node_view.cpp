@@ -5,10 +5,47 @@
 #include <algorithm>
 #include <utility>
 
+#include "pinfold/agent/assigned_files.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/offline.hpp"
+#include "pinfold/quiet/quiet_knobs.hpp"
 
 namespace pinfold::agent {
+
+NodeView::NodeView(Node node, std::unique_ptr<KeptState> kept,
+                   std::unique_ptr<EnforcedLayout> enforced, AgentOptions options, CpuSet offline,
+                   std::optional<Machine> observed)
+    : node_(std::make_shared<const Node>(std::move(node))),
+      kept_(std::move(kept)),
+      enforced_(std::move(enforced)),
+      options_(std::move(options)),
+      offline_(std::move(offline)),
+      observed_(std::move(observed)),
+      assigned_(std::make_unique<AssignedFiles>(options_.assigned_dir)) {}
+
+NodeView::NodeView(NodeView&&) noexcept = default;
+NodeView& NodeView::operator=(NodeView&&) noexcept = default;
+NodeView::~NodeView() = default;
+
+const AgentState& NodeView::state() const { return kept_->state(); }
+
+const Metrics& NodeView::metrics() const { return kept_->metrics(); }
+
+const ObservedCgroups* NodeView::enforced() const {
+  return enforced_ ? &enforced_->observed() : nullptr;
+}
+
+quiet::KeptKnobs NodeView::kept_knobs() const { return kept_->knobs(); }
+
+const quiet::QuietReport* NodeView::quiet_report() const {
+  return quiet_ ? &quiet_->report() : nullptr;
+}
+
+const std::shared_ptr<const EarlierNode>& NodeView::before() const { return kept_->before(); }
+
+bool NodeView::has_runtime() const { return enforced_ && enforced_->has_foreign_search(); }
 
 tl::unexpected<Error> NodeView::enforces_nothing() {
   return fail(ErrorCode::kUnsupported, "this agent has no control groups, so it enforces nothing");

@@ -6,6 +6,8 @@
 
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/drift.hpp"
+#include "pinfold/enforce/narrowed.hpp"
+#include "pinfold/enforce/processes.hpp"
 
 namespace pinfold::agent {
 namespace {

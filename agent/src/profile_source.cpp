@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/checkpoint/files.hpp"
 #include "pinfold/checkpoint/sealed.hpp"
 
 namespace pinfold::agent {

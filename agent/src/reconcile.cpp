@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/enforce/process_table.hpp"
 
 namespace pinfold::agent {

@@ -12,6 +12,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/enforce/plan.hpp"
 

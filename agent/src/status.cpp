@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/decide/allocatable.hpp"
 

@@ -2,6 +2,7 @@
 
 #include "memory_fields.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
+#include "pinfold/memory/count_again.hpp"
 #include "restore.hpp"
 
 namespace pinfold::checkpoint {

@@ -6,6 +6,7 @@
 
 #include "pinfold/checkpoint/diff.hpp"
 #include "pinfold/checkpoint/without_pod_entries.hpp"
+#include "pinfold/memory/count_again.hpp"
 #include "repair_states.hpp"
 
 namespace pinfold::checkpoint {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "pinfold/checkpoint/files.hpp"
+#include "pinfold/memory/count_again.hpp"
 #include "repair_requests.hpp"
 #include "repair_states.hpp"
 

@@ -34,7 +34,6 @@
 #include <vector>
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
-#include "pinfold/checkpoint/replace_all.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "roll_forward.hpp"
 #include "write_lock.hpp"

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "pinfold/memory/count_again.hpp"
+
 namespace pinfold::checkpoint {
 namespace {
 

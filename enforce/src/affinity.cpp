@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "pinfold/enforce/group.hpp"
+#include "pinfold/enforce/processes.hpp"
+
 namespace pinfold::enforce {
 namespace {
 

@@ -8,7 +8,6 @@
 
 #include "kernel_files.hpp"
 #include "pinfold/enforce/cgroups.hpp"
-#include "text_fields.hpp"
 
 /// Detects and opens the hierarchies of the running kernel.
 namespace pinfold::enforce {

@@ -14,7 +14,6 @@
 #include <string_view>
 
 #include "kernel_files.hpp"
-#include "text_fields.hpp"
 
 namespace pinfold::enforce {
 namespace {

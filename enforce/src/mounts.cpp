@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "text_fields.hpp"
+#include "kernel_files.hpp"
 
 namespace pinfold::enforce {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "kernel_files.hpp"
 #include "libnuma.hpp"
-#include "text_fields.hpp"
 
 namespace pinfold::enforce {
 namespace {

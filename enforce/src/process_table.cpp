@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "kernel_files.hpp"
-#include "text_fields.hpp"
 
 namespace pinfold::enforce {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "text_fields.hpp"
+#include "kernel_files.hpp"
 
 namespace pinfold::enforce {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/memory/count_again.hpp"
 #include "run_program.hpp"
 #include "tree_builder.hpp"
 

@@ -16,6 +16,7 @@
 
 #include "over_vectors.hpp"
 #include "pinfold/decide/decide.hpp"
+#include "pinfold/memory/count_again.hpp"
 
 namespace pinfold::test {
 namespace {

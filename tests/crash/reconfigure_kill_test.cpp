@@ -8,10 +8,12 @@
 #include "agent_world.hpp"
 #include "memory_fs.hpp"
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::agent {
 namespace {

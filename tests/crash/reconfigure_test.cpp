@@ -8,7 +8,8 @@
 
 #include "agent_world.hpp"
 #include "memory_fs.hpp"
-#include "pinfold/checkpoint/replace_all.hpp"
+#include "pinfold/agent/known_machine.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/verbs/config_file.hpp"
 
 namespace pinfold::agent {

@@ -8,6 +8,7 @@
 #include "agent_world.hpp"
 #include "memory_fs.hpp"
 #include "pinfold/agent/reconcile.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::agent {
 namespace {

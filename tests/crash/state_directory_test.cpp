@@ -112,7 +112,7 @@ TEST(StateDirectory, RefusesOneThatOthersCanWrite) {
         << message;
     EXPECT_NE(message.find("run 'chmod go-w " + folder.path() + "'"), std::string::npos) << message;
     EXPECT_EQ(refusal(folder.path(), OwnerCheck::kOff), "");
-    EXPECT_TRUE(Store::open(folder.path(), Store::kLockTimeout, OwnerCheck::kOff));
+    EXPECT_TRUE(Store::open(folder.path(), kLockTimeout, OwnerCheck::kOff));
     ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);  // as the message advises
     EXPECT_EQ(refusal(folder.path()), "");
   }

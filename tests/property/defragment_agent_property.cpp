@@ -10,7 +10,10 @@
 #include "draw.hpp"
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
+#include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::agent {
 namespace {

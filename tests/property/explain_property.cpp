@@ -10,6 +10,7 @@
 #include "draw.hpp"
 #include "pinfold/api/validation.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "pinfold/explain/remedies.hpp"
 #include "pinfold/reconfigure/reconfigure.hpp"
 #include "random_state.hpp"
 

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "pinfold/memory/count_again.hpp"
 #include "pinfold/reconfigure/reconfigure.hpp"
 #include "pinfold/types/numa_mask.hpp"
 

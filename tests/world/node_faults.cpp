@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "node.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::world {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/enforce/plan.hpp"
 #include "pinfold/reconfigure/reconfigure.hpp"

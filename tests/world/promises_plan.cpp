@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "plan_model.hpp"
 #include "runner.hpp"

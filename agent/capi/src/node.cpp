@@ -4,6 +4,7 @@
 
 #include "node_call.hpp"
 #include "pinfold/agent/reconcile.hpp"
+#include "pinfold/enforce/live_process.hpp"
 #include "pinfold/verbs/execute.hpp"
 #include "pod.hpp"
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "node_call.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/decide/config_effects.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"

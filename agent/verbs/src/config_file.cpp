@@ -4,7 +4,7 @@
 
 #include "pinfold/agent/options.hpp"
 #include "pinfold/agent/profile_source.hpp"
-#include "pinfold/checkpoint/replace_all.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::verbs {
 namespace {

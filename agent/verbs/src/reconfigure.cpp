@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/decide/config_effects.hpp"
 #include "pinfold/verbs/config_file.hpp"
 

@@ -13,7 +13,7 @@
 #include "pinfold/api/validation.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
-#include "pod_object.hpp"
+#include "pod_json.hpp"
 
 namespace pinfold {
 namespace {

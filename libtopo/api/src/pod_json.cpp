@@ -1,3 +1,5 @@
+#include "pod_json.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,7 +12,6 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/words.hpp"
-#include "pod_object.hpp"
 #include "schema.hpp"
 
 namespace pinfold {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cpu_sets.hpp"
+#include "pinfold/api/pod_level.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
-#include "whole_cpus.hpp"
 
 namespace pinfold {
 namespace {

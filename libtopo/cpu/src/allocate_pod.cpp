@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "cpu_sets.hpp"
+#include "pinfold/api/pod_level.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
-#include "whole_cpus.hpp"
 
 // Pods with pod-level resources: one set of CPUs for the pod, divided among its containers.
 

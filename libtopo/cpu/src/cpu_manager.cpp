@@ -6,7 +6,8 @@
 #include <limits>
 
 #include "cpu_sets.hpp"
-#include "read_policy_options.hpp"
+#include "pinfold/api/pod_level.hpp"
+#include "pinfold/cpu/policy_options.hpp"
 
 namespace pinfold {
 namespace {
@@ -124,6 +125,8 @@ const CpuPolicyOptions& CpuManager::options() const {
   static constexpr CpuPolicyOptions kNone;
   return policy_ == nullptr ? kNone : policy_->options();
 }
+
+bool CpuManager::manages(const PodSpec& pod) const { return is_manageable(gates_, pod); }
 
 Result<void> CpuManager::start(CpuState& state) const {
   state.reusable_pod = {};

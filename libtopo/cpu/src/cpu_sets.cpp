@@ -1,6 +1,8 @@
 #include "cpu_sets.hpp"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 namespace pinfold::cpu {
@@ -13,6 +15,12 @@ std::unique_ptr<const place::CpuTree> tree_of(const Machine& machine) {
                       machine.groups_of(cpu.id).numa, cpu.l3.value});
   }
   return std::make_unique<const place::CpuTree>(places, machine.numa_count());
+}
+
+int whole_cpus(const Quantity& amount) {
+  const std::int64_t cpus = amount.value();
+  if (cpus <= 0 || Quantity::Int128{cpus} * 1000 != amount.milli_value()) return 0;
+  return static_cast<int>(std::min<std::int64_t>(cpus, std::numeric_limits<int>::max()));
 }
 
 place::Cpus words_of(const CpuSet& cpus, const place::CpuTree& tree, place::Arena& arena) {

@@ -7,12 +7,18 @@
 #include "pinfold/place/cpu_policy.hpp"
 #include "pinfold/place/words.hpp"
 #include "pinfold/types/cpuset.hpp"
+#include "pinfold/types/quantity.hpp"
 #include "pinfold/types/rejection.hpp"
 
-/// Between the machine, the sets and the rejections of the manager and those of the policy.
+/// Between the machine, the amounts, the sets and the rejections of the manager and those of the
+/// policy.
 namespace pinfold::cpu {
 
 [[nodiscard]] std::unique_ptr<const place::CpuTree> tree_of(const Machine& machine);
+
+/// Returns the amount as whole CPUs by the kubelet's rule: an amount less than a thousandth below a
+/// whole number counts as that number. 0 for any other fraction; capped to the range of int.
+[[nodiscard]] int whole_cpus(const Quantity& amount);
 
 /// Returns the set as words of the machine.
 [[nodiscard]] place::Cpus words_of(const CpuSet& cpus, const place::CpuTree& tree,

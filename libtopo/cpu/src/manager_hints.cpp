@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpu_sets.hpp"
+#include "pinfold/api/pod_level.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
 
 namespace pinfold {

@@ -1,6 +1,7 @@
 #include "admission.hpp"
 
 #include "pinfold/align/explanation.hpp"
+#include "pinfold/api/pod_level.hpp"
 #include "pinfold/decide/stale.hpp"
 #include "provider_states.hpp"
 

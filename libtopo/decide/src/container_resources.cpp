@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "derive_linux_resources.hpp"
+#include "pinfold/api/pod_level.hpp"
 
 namespace pinfold {
 namespace {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "memory_qos.hpp"
+#include "pinfold/api/pod_level.hpp"
 #include "pinfold/decide/allocatable.hpp"
 
 namespace pinfold {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pinfold/api/pod_level.hpp"
+
 namespace pinfold {
 
 Tally::Tally(const Node& node, const NodeState& state, const PodView& pod, Counts* counts)

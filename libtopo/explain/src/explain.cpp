@@ -9,6 +9,7 @@
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "pinfold/explain/remedies.hpp"
 #include "summary.hpp"
 #include "table.hpp"
 #include "trials.hpp"

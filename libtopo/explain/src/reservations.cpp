@@ -1,3 +1,5 @@
+#include "reservations.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "settings.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pinfold/reconfigure/reconfigure.hpp"
-#include "settings.hpp"
+#include "reservations.hpp"
 #include "trials.hpp"
 #include "words.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "memory_ties.hpp"
 #include "pinfold/align/explanation.hpp"
+#include "pinfold/api/pod_level.hpp"
 #include "pinfold/decide/allocatable.hpp"
 #include "words.hpp"
 

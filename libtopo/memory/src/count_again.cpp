@@ -29,7 +29,7 @@ void take_blocks(std::map<std::int32_t, NodeMemory>& machine_state,
     const auto& nodes = block.numa_affinity;
     if (std::all_of(nodes.begin(), nodes.end(),
                     [&](std::int32_t id) { return machine_state.contains(id); })) {
-      memory_detail::take(machine_state, nodes, block.type, block.size);
+      memory::take(machine_state, nodes, block.type, block.size);
     }
   }
 }
@@ -48,7 +48,7 @@ MemoryCheckpoint count_again(MemoryCheckpoint state, bool pod_level_gate) {
 }
 
 Result<void> check_machine_state(const MemoryCheckpoint& state, bool pod_level_gate) {
-  PINFOLD_TRY(memory_detail::restored(state, emptied(state.machine_state), {pod_level_gate, 0}));
+  PINFOLD_TRY(memory::restored(state, emptied(state.machine_state), {pod_level_gate, 0}));
   return {};
 }
 

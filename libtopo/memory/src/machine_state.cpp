@@ -9,7 +9,7 @@
 #include "pinfold/text/go_text.hpp"
 #include "requests.hpp"
 
-namespace pinfold::memory_detail {
+namespace pinfold::memory {
 namespace {
 
 std::uint64_t reserved_of(const SystemReserved& reserved, std::int32_t node,
@@ -261,4 +261,4 @@ Result<MachineState> restored(const MemoryCheckpoint& state, MachineState fresh,
               "[memorymanager] the expected machine state is different from the real one");
 }
 
-}  // namespace pinfold::memory_detail
+}  // namespace pinfold::memory

@@ -11,7 +11,7 @@
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/memory/memory_state.hpp"
 
-namespace pinfold::memory_detail {
+namespace pinfold::memory {
 
 using MachineState = std::map<std::int32_t, NodeMemory>;
 /// OS id to resource name to bytes.
@@ -44,4 +44,4 @@ struct RestoreRules {
 [[nodiscard]] Result<MachineState> restored(const MemoryCheckpoint& state, MachineState fresh,
                                             const RestoreRules& rules);
 
-}  // namespace pinfold::memory_detail
+}  // namespace pinfold::memory

@@ -14,11 +14,11 @@
 
 namespace pinfold {
 
-using memory_detail::container_requests;
-using memory_detail::describe;
-using memory_detail::is_managed;
-using memory_detail::mask_of;
-using memory_detail::NodeSearch;
+using memory::container_requests;
+using memory::describe;
+using memory::is_managed;
+using memory::mask_of;
+using memory::NodeSearch;
 
 namespace {
 
@@ -75,8 +75,8 @@ const char* describe(place::MemoryChoice::Why why) {
 }
 
 /// Fails if more is reserved than a NUMA node has.
-Result<void> check_capacity(const Machine& machine, const memory_detail::SystemReserved& reserved) {
-  for (const auto& [id, node] : memory_detail::initial_state(machine, reserved)) {
+Result<void> check_capacity(const Machine& machine, const memory::SystemReserved& reserved) {
+  for (const auto& [id, node] : memory::initial_state(machine, reserved)) {
     for (const auto& [name, table] : node.tables) {
       if (table.allocatable <= table.total) continue;
       return fail(ErrorCode::kInvalidArgument,
@@ -106,7 +106,7 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
   if (policy != "Static") {
     return fail(ErrorCode::kInvalidArgument, "unknown policy: \"" + policy + "\"");
   }
-  PINFOLD_LET(auto reserved, memory_detail::system_reserved(machine, config, reservation));
+  PINFOLD_LET(auto reserved, memory::system_reserved(machine, config, reservation));
   // QUIRK: without the quirk, reserving more than a NUMA node has is an error.
   if (!manager.quirks_.excess_reserved_memory_wraps_around) {
     PINFOLD_TRY(check_capacity(machine, reserved));
@@ -120,13 +120,13 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
 Result<void> MemoryManager::start(MemoryState& state) const {
   state.reusable.clear();
   if (!is_static_) return {};
-  auto fresh = memory_detail::initial_state(*machine_, system_reserved_);
+  auto fresh = memory::initial_state(*machine_, system_reserved_);
   if (state.machine_state.empty() && state.assignments.empty()) {
     state.machine_state = std::move(fresh);
     return {};
   }
-  const memory_detail::RestoreRules rules{gates_.pod_level_resource_managers, tolerated_drift_};
-  PINFOLD_LET(state.machine_state, memory_detail::restored(state, std::move(fresh), rules));
+  const memory::RestoreRules rules{gates_.pod_level_resource_managers, tolerated_drift_};
+  PINFOLD_LET(state.machine_state, memory::restored(state, std::move(fresh), rules));
   return {};
 }
 
@@ -237,7 +237,7 @@ Admission MemoryManager::allocate(MemoryState& state, const PodView& pod,
     return {};
   }
   const auto requests = container_requests(gates_, quirks_, pod, container);
-  if (!requests) return tl::unexpected(Rejection::unexpected(memory_detail::kNotWholeBytes));
+  if (!requests) return tl::unexpected(Rejection::unexpected(memory::kNotWholeBytes));
   // QUIRK: without the quirk, an empty request allocates nothing.
   if (!quirks_.empty_request_needs_numa_nodes && requests->empty()) return {};
   TraceFact why;
@@ -253,7 +253,7 @@ Admission MemoryManager::allocate(MemoryState& state, const PodView& pod,
   for (const auto& [type, bytes] : *requests) {
     blocks.push_back({.numa_affinity = ids, .type = type, .size = bytes});
     const std::uint64_t reused = std::min(bytes, reusable_bytes(state, pod.uid, *nodes, type));
-    memory_detail::take(state.machine_state, ids, type, bytes - reused);
+    memory::take(state.machine_state, ids, type, bytes - reused);
   }
   note_reuse(state, pod, container, blocks);
   state.assignments[{pod.uid, container.name}] = blocks;

@@ -2,7 +2,7 @@
 
 #include <span>
 
-namespace pinfold::memory_detail {
+namespace pinfold::memory {
 
 NumaMask mask_of(const Machine& machine, const std::vector<std::int32_t>& ids) {
   NumaMask mask;
@@ -56,4 +56,4 @@ NodeSearch::NodeSearch(const Machine& machine, const MemoryState& state, const P
   rule_.emplace(place::MemoryNodes{assignments_, groups_}, demands_, leftovers_, memory_->arena());
 }
 
-}  // namespace pinfold::memory_detail
+}  // namespace pinfold::memory

@@ -11,7 +11,7 @@
 #include "pinfold/place/memory_policy.hpp"
 #include "requests.hpp"
 
-namespace pinfold::memory_detail {
+namespace pinfold::memory {
 
 /// The search for the NUMA nodes of one request: the state by resource names and OS ids as the
 /// plain numbers of the policy. Its demands are in the order of the request's resources.
@@ -36,4 +36,4 @@ class NodeSearch {
 /// Returns the mask of those OS ids that the machine has.
 [[nodiscard]] NumaMask mask_of(const Machine& machine, const std::vector<std::int32_t>& ids);
 
-}  // namespace pinfold::memory_detail
+}  // namespace pinfold::memory

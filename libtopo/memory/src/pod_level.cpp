@@ -11,10 +11,10 @@
 
 namespace pinfold {
 
-using memory_detail::container_requests;
-using memory_detail::is_managed;
-using memory_detail::pod_requests;
-using memory_detail::Requests;
+using memory::container_requests;
+using memory::is_managed;
+using memory::pod_requests;
+using memory::Requests;
 
 namespace {
 
@@ -39,8 +39,7 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodView& 
   if (!is_static_ || !is_managed(gates_, pod)) return {};
   const auto requests = pod_requests(gates_, quirks_, pod);
   if (!requests || requests->empty()) return {};
-  if (pod.has_pod_level_resources() &&
-      !memory_detail::empty_shared_pool(gates_, quirks_, pod).empty()) {
+  if (pod.has_pod_level_resources() && !memory::empty_shared_pool(gates_, quirks_, pod).empty()) {
     ResourceHints impossible;
     for (const auto& [name, bytes] : *requests) impossible[name] = std::vector<TopologyHint>{};
     return impossible;
@@ -61,12 +60,12 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodView& 
 std::string MemoryManager::why_no_pod_hints(const PodView& pod) const {
   if (!is_static_ || !is_managed(gates_, pod) || !pod.has_pod_level_resources()) return "";
   const auto requests = pod_requests(gates_, quirks_, pod);
-  const std::string problem = memory_detail::empty_shared_pool(gates_, quirks_, pod);
+  const std::string problem = memory::empty_shared_pool(gates_, quirks_, pod);
   if (!requests || problem.empty()) return "";
   std::string_view why = problem;
   constexpr std::string_view kPrefix = "pod rejected, ";
   if (why.starts_with(kPrefix)) why.remove_prefix(kPrefix.size());
-  return fmt::format("the pod has {}: {}", memory_detail::describe(*requests), why);
+  return fmt::format("the pod has {}: {}", memory::describe(*requests), why);
 }
 
 std::vector<Amounts> MemoryManager::amounts(const MemoryState& state, const PodView& pod,
@@ -87,7 +86,7 @@ std::vector<Amounts> MemoryManager::amounts(const MemoryState& state, const PodV
       if (table == node.tables.end()) continue;
       const std::uint64_t left =
           std::min(table->second.reserved,
-                   reusable_bytes(state, pod.uid, memory_detail::mask_of(*machine_, {id}), name));
+                   reusable_bytes(state, pod.uid, memory::mask_of(*machine_, {id}), name));
       amounts.places.push_back({{id},
                                 amount(table->second.free + left),
                                 amount(table->second.reserved - left),
@@ -104,8 +103,7 @@ Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
   if (!quirks_.readmitted_pod_takes_memory_again && state.pods.contains(pod.uid)) return {};
   const auto total = pod_requests(gates_, quirks_, pod);
   if (!total) return {};
-  if (std::string problem = memory_detail::empty_shared_pool(gates_, quirks_, pod);
-      !problem.empty()) {
+  if (std::string problem = memory::empty_shared_pool(gates_, quirks_, pod); !problem.empty()) {
     return tl::unexpected(Rejection{"EmptyPodSharedPoolError", std::move(problem)});
   }
   TraceFact why;
@@ -133,11 +131,11 @@ Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
   for (const Container* container : shared) of_pod[container->name] = left;
   state.pods[pod.uid] = blocks_of(*total, ids);
   for (const auto& [type, bytes] : *total) {
-    memory_detail::take(state.machine_state, ids, type, bytes);
+    memory::take(state.machine_state, ids, type, bytes);
   }
   if (trace != nullptr) {
     trace->add("memory", "pod",
-               fmt::format("takes {} from NUMA node{} {}: {}", memory_detail::describe(*total),
+               fmt::format("takes {} from NUMA node{} {}: {}", memory::describe(*total),
                            nodes->is_single() ? "" : "s", machine_->numa_list(*nodes), why.text));
   }
   return {};

@@ -14,11 +14,11 @@ void MemoryManager::remove_container(MemoryState& state, const ContainerId& cont
   if (gates_.pod_level_resource_managers && of_pod != state.pods.end()) {
     // The pod's memory is released as a whole, with its last container.
     if (is_last) {
-      memory_detail::release(state.machine_state, of_pod->second);
+      memory::release(state.machine_state, of_pod->second);
       state.pods.erase(of_pod);
     }
   } else {
-    memory_detail::release(state.machine_state, blocks);
+    memory::release(state.machine_state, blocks);
   }
   // QUIRK: without the quirk, a later pod with the same UID cannot reuse released
   // memory.

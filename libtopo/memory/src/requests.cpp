@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace pinfold::memory_detail {
+namespace pinfold::memory {
 namespace {
 
 std::optional<Requests> memory_of(const Quirks& quirks, const ResourceList& amounts) {
@@ -115,4 +115,4 @@ std::string describe(const Requests& requests) {
   return text.empty() ? "no memory" : text;
 }
 
-}  // namespace pinfold::memory_detail
+}  // namespace pinfold::memory

@@ -10,7 +10,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_level.hpp"
 
-namespace pinfold::memory_detail {
+namespace pinfold::memory {
 
 /// Resource name to bytes.
 using Requests = std::map<std::string, std::uint64_t>;
@@ -44,4 +44,4 @@ inline constexpr const char* kMemory = "memory";
 inline constexpr const char* kNotWholeBytes =
     "[memorymanager] failed to represent quantity as int64";
 
-}  // namespace pinfold::memory_detail
+}  // namespace pinfold::memory

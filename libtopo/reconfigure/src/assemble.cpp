@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pinfold/memory/count_again.hpp"
 #include "problem.hpp"
 
 namespace pinfold::planning {

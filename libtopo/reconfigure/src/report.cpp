@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "compare.hpp"
+#include "pinfold/memory/count_again.hpp"
 
 namespace pinfold::planning {
 namespace {

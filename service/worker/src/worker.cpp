@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "queue_entry.hpp"
 

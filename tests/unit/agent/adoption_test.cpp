@@ -6,8 +6,10 @@
 
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/agent/reconcile.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/verbs/event.hpp"
 #include "pinfold/verbs/execute.hpp"
 #include "temp_dir.hpp"

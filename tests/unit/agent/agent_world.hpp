@@ -11,6 +11,7 @@
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
 #include "pinfold/agent/node_agent.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::test {

@@ -6,6 +6,7 @@
 #include "node_samples.hpp"
 #include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/agent/status.hpp"

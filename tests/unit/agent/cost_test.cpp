@@ -12,6 +12,7 @@
 #include "large_node.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::agent {

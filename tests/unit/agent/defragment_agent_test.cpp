@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/measured_steps.hpp"
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 
 namespace pinfold::agent {

@@ -10,6 +10,7 @@
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/status.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::agent {
 namespace {

@@ -5,8 +5,10 @@
 #include <cstring>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/status.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 /// A failure for one pod affects only that pod: for each control file, each errno and both
 /// versions.

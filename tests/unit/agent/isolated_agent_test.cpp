@@ -6,6 +6,8 @@
 #include "agent_world.hpp"
 #include "group_knobs.hpp"
 #include "pinfold/agent/reconcile.hpp"
+#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/quiet/kept_knobs.hpp"
 
 /// Containers of a runtime whose CPUs are isolated, on a kernel that takes a partition's CPUs from
 /// every group above it.

@@ -11,9 +11,12 @@
 #include <fstream>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/enforce/live_process.hpp"
 
 namespace pinfold::agent {
 namespace {

@@ -7,6 +7,7 @@
 #include "fake_knobs.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/status.hpp"
+#include "pinfold/quiet/quiet_knobs.hpp"
 
 /// What an agent does with interrupts, queues and services when CPUs become exclusive.
 namespace pinfold::agent {

@@ -5,6 +5,8 @@
 
 #include "agent_world.hpp"
 #include "pinfold/agent/followed_runtime.hpp"
+#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/enforce/foreign.hpp"
 
 /// Admitting a pod again under the UID of an active one.
 namespace pinfold::agent {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/offline.hpp"

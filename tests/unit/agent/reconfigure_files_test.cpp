@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "reconfiguration_rows.hpp"
 #include "temp_dir.hpp"
 

@@ -17,6 +17,7 @@
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "reconfiguration_rows.hpp"
 #include "temp_dir.hpp"
 

@@ -6,6 +6,7 @@
 #include "agent_world.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/checkpoint/start.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::agent {
 namespace {

@@ -14,6 +14,8 @@
 #include "pinfold/agent/fields.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/status.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/fields/json.hpp"
 #include "pinfold/verbs/event.hpp"
 #include "pinfold/verbs/execute.hpp"

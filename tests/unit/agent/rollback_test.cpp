@@ -8,6 +8,7 @@
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/checkpoint/convert.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::agent {

@@ -6,9 +6,11 @@
 
 #include "../../crash/memory_fs.hpp"
 #include "agent_world.hpp"
+#include "pinfold/agent/metrics.hpp"
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/base/read_file.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 /// Side files that cannot be read or written: their contents are lost, but never a decision.
 namespace pinfold::agent {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/fields.hpp"
 #include "pinfold/fields/json.hpp"
 

@@ -5,6 +5,7 @@
 #include "notes.hpp"
 #include "pinfold/checkpoint/diff.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/memory/count_again.hpp"
 
 namespace pinfold::checkpoint {
 namespace {

@@ -13,6 +13,7 @@
 #include "notes.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/repair.hpp"
+#include "pinfold/memory/count_again.hpp"
 
 namespace pinfold::checkpoint {
 namespace {

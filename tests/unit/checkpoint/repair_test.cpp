@@ -6,6 +6,7 @@
 #include "node_fixture.hpp"
 #include "notes.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/memory/count_again.hpp"
 #include "salvage.hpp"
 
 namespace pinfold::checkpoint {

@@ -8,6 +8,7 @@
 
 #include "node_samples.hpp"
 #include "pinfold/decide/node.hpp"
+#include "pinfold/memory/count_again.hpp"
 
 /// memory-drift-tolerance (KEP-6232): inputs and results are those of the tests of
 /// kubernetes#140473 and #142121, as far as they can be read.

@@ -9,6 +9,7 @@
 #include "node_fixture.hpp"
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "pinfold/explain/remedies.hpp"
 #include "provider_without_hints.hpp"
 
 namespace pinfold::test {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/nri_plugin/connection.hpp"
 #include "runtime_world.hpp"
 #include "socket_runtime.hpp"

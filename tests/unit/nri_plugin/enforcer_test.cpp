@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pinfold/agent/reconcile.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "runtime_world.hpp"
 
 /// The handling of a runtime's requests, on the model of both cgroup versions.

@@ -11,6 +11,7 @@
 #include "../../crash/memory_fs.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/agent/status.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/nri_plugin/premises.hpp"
 #include "runtime_world.hpp"
 #include "temp_dir.hpp"

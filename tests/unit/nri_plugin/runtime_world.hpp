@@ -16,6 +16,7 @@
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
 #include "pinfold/agent/node_agent.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/nri_plugin/follower.hpp"
 #include "pinfold/nri_plugin/make_follower.hpp"
 #include "pinfold/nri_pods/asked.hpp"

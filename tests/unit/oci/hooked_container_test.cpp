@@ -10,8 +10,10 @@
 
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
+#include "pinfold/agent/assigned_files.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/base/read_file.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/enforce/process_table.hpp"
 #include "temp_dir.hpp"
 

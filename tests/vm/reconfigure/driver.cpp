@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/discover/discover.hpp"

@@ -14,6 +14,7 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/config_document.hpp"
 #include "pinfold/audit/observe.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/words.hpp"
 

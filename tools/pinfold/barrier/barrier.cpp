@@ -13,7 +13,7 @@
 #include "pinfold/audit/barrier_paths.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/fs.hpp"
-#include "pinfold/checkpoint/replace_all.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 #include "program_output.hpp"
 

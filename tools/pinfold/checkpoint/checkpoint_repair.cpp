@@ -12,7 +12,7 @@
 #include "pinfold/audit/running.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/repair.hpp"
-#include "pinfold/checkpoint/replace_all.hpp"
+#include "pinfold/checkpoint/store.hpp"
 #include "pinfold/decide/start_advice.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/field.hpp"
@@ -341,8 +341,8 @@ Result<ExitStatus> run(const RepairOptions& options) {
   RepairOutcome outcome = evaluate(options, target, ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Completes an interrupted commit, and locks out other writers until the end.
-    PINFOLD_LET(auto store, cp::Store::open(path, cp::Store::kLockTimeout,
-                                            cp::owner_check(options.is_insecure)));
+    PINFOLD_LET(auto store,
+                cp::Store::open(path, cp::kLockTimeout, cp::owner_check(options.is_insecure)));
     const bool had_journal = directory.has_journal;
     PINFOLD_LET(directory, read(*fs, options.node));
     directory.has_journal = had_journal;

@@ -12,6 +12,7 @@
 #include "hook/oci.hpp"
 #include "hook/pod_file.hpp"
 #include "input.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"

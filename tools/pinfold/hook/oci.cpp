@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "pinfold/agent/assigned_files.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/checkpoint/go_dump.hpp"
 #include "pinfold/text/document.hpp"

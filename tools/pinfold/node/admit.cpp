@@ -10,6 +10,8 @@
 #include "documents.hpp"
 #include "input.hpp"
 #include "node/explain.hpp"
+#include "pinfold/agent/admission.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/picture/text.hpp"

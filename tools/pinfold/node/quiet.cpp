@@ -10,7 +10,9 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "pinfold/picture/text.hpp"
+#include "pinfold/quiet/kept_knobs.hpp"
 #include "pinfold/quiet/knob_store.hpp"
+#include "pinfold/quiet/quiet_knobs.hpp"
 
 namespace pinfold::tools {
 namespace {

@@ -10,6 +10,7 @@
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/watch.hpp"
 #include "pinfold/text/message.hpp"
 #include "stop_signals.hpp"

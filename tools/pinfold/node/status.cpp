@@ -19,6 +19,7 @@
 #include "node/noise_scope.hpp"
 #include "node/status_picture.hpp"
 #include "node/status_watch.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/named_groups.hpp"
 #include "pinfold/forecast/memory_watch.hpp"
 #include "pinfold/picture/render_node.hpp"

@@ -15,6 +15,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "node/status_picture.hpp"
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/picture/text.hpp"
 #include "reconfigure/reconfigure_drawing.hpp"
 #include "reconfigure/reconfigure_text.hpp"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "node/status_picture.hpp"
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "reconfigure/reconfigure_text.hpp"

@@ -53,6 +53,14 @@ struct AgentState {
   friend bool operator==(const AgentState&, const AgentState&) = default;
 };
 
+/// Whether a change that cannot be stored takes effect.
+enum class Unstored {
+  kFails,
+  /// A change of no assignment takes effect anyway and is stored later. Only for changes that are
+  /// requested again after a restart.
+  kIsKept,
+};
+
 /// Drops the entries of pods that are no longer active, and adopted groups of containers that their
 /// pod no longer has.
 void remove_inactive(AgentState& state);

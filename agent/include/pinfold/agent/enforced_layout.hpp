@@ -13,6 +13,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/log.hpp"
 #include "pinfold/agent/observed_cgroups.hpp"
+#include "pinfold/agent/options.hpp"
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/agent/reconcile_report.hpp"
 #include "pinfold/enforce/apply_plan.hpp"
@@ -21,8 +22,6 @@
 #include "pinfold/enforce/foreign.hpp"
 
 namespace pinfold::agent {
-
-enum class RunningProcesses { kRefuse, kKill };
 
 using enforce::StepMoment;
 using enforce::StepWatcher;

@@ -18,14 +18,6 @@
 
 namespace pinfold::agent {
 
-/// Whether a change that cannot be stored takes effect.
-enum class Unstored {
-  kFails,
-  /// A change of no assignment takes effect anyway and is stored later. Only for changes that are
-  /// requested again after a restart.
-  kIsKept,
-};
-
 /// The end of the error of a kubelet's state whose containers have CPUs that the node lacks or
 /// reserves: `pinfold checkpoint repair` would release what they have.
 inline constexpr std::string_view kNoRepair = "; no repair keeps what these containers have";

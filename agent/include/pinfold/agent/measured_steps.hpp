@@ -1,29 +1,15 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/measured_container.hpp"
 
 /// Measures what the steps of a plan cost each container.
 namespace pinfold::agent {
-
-/// The cost for one container, by the agent's clock.
-struct MeasuredContainer {
-  ContainerId id;
-  /// Time spent on temporary CPUs while its CPUs were swapped.
-  std::optional<std::chrono::nanoseconds> parked;
-  /// Time that the kernel took to change its NUMA nodes, including moving its pages.
-  std::optional<std::chrono::nanoseconds> moving_pages;
-  /// Bytes of its processes that moved to another NUMA node.
-  std::uint64_t bytes_moved = 0;
-
-  friend bool operator==(const MeasuredContainer&, const MeasuredContainer&) = default;
-};
 
 /// Watches and times the steps of a plan.
 class StepMeter {

@@ -10,11 +10,29 @@
 #include <utility>
 #include <vector>
 
-#include "pinfold/agent/measured_steps.hpp"
+#include "pinfold/agent/measured_container.hpp"
 #include "pinfold/agent/node_view.hpp"
-#include "pinfold/enforce/live_process.hpp"
+#include "pinfold/agent/reconcile_report.hpp"
+
+namespace pinfold::checkpoint {
+class Store;
+}
+
+namespace pinfold::enforce {
+class LiveProcess;
+enum class StepMoment;
+struct CpuQuota;
+struct ForeignSearch;
+}  // namespace pinfold::enforce
+
+namespace pinfold::quiet {
+struct QuietCpus;
+struct QuietDesired;
+}  // namespace pinfold::quiet
 
 namespace pinfold::agent {
+
+struct ConfinedNews;
 
 /// Outcome of a removal or start; the change is already durable.
 struct ChangeOutcome {
@@ -161,11 +179,11 @@ class NodeAgent : public NodeView {
   /// commits are durable in the journal, and the files are older. Also stores metrics(). The
   /// destructor checkpoints the journal, too, but cannot report a failure. Errors: kIo; nothing is
   /// lost, and the next call or opening tries again.
-  [[nodiscard]] Result<void> checkpoint_journal() { return kept_->checkpoint_journal(); }
+  [[nodiscard]] Result<void> checkpoint_journal();
   /// Has closing leave the journal to the next opening: nothing is synced, and the kubelet's files
   /// stay older. Does the same as checkpoint_journal() once the journal has grown, see
   /// checkpoint::Store::leave_journal. Errors: those of checkpoint_journal().
-  [[nodiscard]] Result<void> leave_journal() { return kept_->leave_journal(); }
+  [[nodiscard]] Result<void> leave_journal();
 
  private:
   friend class FollowedRuntime;
@@ -184,6 +202,7 @@ class NodeAgent : public NodeView {
   [[nodiscard]] Result<void> store(AgentState next, Unstored unstored = Unstored::kFails);
   /// The pods whose failures concern the caller; nullopt: all.
   using ChangedPods = std::optional<std::set<PodUid>>;
+  using StepWatcher = std::function<void(const enforce::Step&, enforce::StepMoment)>;
   /// Commits, then applies.
   [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent,
                                              const ChangedPods& pods);

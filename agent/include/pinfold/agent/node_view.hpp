@@ -5,20 +5,29 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "pinfold/agent/assigned_files.hpp"
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/durations.hpp"
-#include "pinfold/agent/enforced_layout.hpp"
-#include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/options.hpp"
 #include "pinfold/decide/keep.hpp"
 #include "pinfold/decide/resize.hpp"
-#include "pinfold/quiet/quiet_knobs.hpp"
+
+namespace pinfold::quiet {
+class QuietKnobs;
+struct KeptKnob;
+struct Knob;
+struct QuietReport;
+}  // namespace pinfold::quiet
 
 namespace pinfold::agent {
+
+class AssignedFiles;
+class EnforcedLayout;
+class KeptState;
+class ObservedCgroups;
+struct EarlierNode;
+struct Metrics;
 
 /// A group that a container runtime made for a container.
 struct Adoption {
@@ -58,12 +67,16 @@ struct Preview {
 /// What a node agent knows and what it would decide. Changes nothing.
 class NodeView {
  public:
+  NodeView(NodeView&&) noexcept;
+  NodeView& operator=(NodeView&&) noexcept;
+  ~NodeView();
+
   [[nodiscard]] const Node& node() const { return *node_; }
   /// The node as a shared pointer, for readers that outlive a reconfiguration.
   [[nodiscard]] const std::shared_ptr<const Node>& shared_node() const { return node_; }
   [[nodiscard]] const AgentOptions& options() const { return options_; }
-  [[nodiscard]] const AgentState& state() const { return kept_->state(); }
-  [[nodiscard]] const Metrics& metrics() const { return kept_->metrics(); }
+  [[nodiscard]] const AgentState& state() const;
+  [[nodiscard]] const Metrics& metrics() const;
   [[nodiscard]] const Timings& timings() const { return timings_; }
   /// CPUs of the node that are offline. While there are any, no container gets exclusive CPUs.
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
@@ -75,24 +88,20 @@ class NodeView {
   [[nodiscard]] std::vector<std::string> machine_changes() const;
   [[nodiscard]] bool enforces() const { return enforced_ != nullptr; }
   /// The control groups, to read them; nullptr if the agent enforces nothing.
-  [[nodiscard]] const ObservedCgroups* enforced() const {
-    return enforced_ ? &enforced_->observed() : nullptr;
-  }
+  [[nodiscard]] const ObservedCgroups* enforced() const;
   /// What is known of their contents; nullptr if the agent enforces nothing.
   [[nodiscard]] const EnforcedLayout* layout() const { return enforced_.get(); }
   /// Returns which values of the system Pinfold has changed since the kernel started.
-  [[nodiscard]] quiet::KeptKnobs kept_knobs() const { return kept_->knobs(); }
+  [[nodiscard]] std::map<quiet::Knob, quiet::KeptKnob> kept_knobs() const;
   /// The state of interrupts, queues and services; nullptr if Pinfold does not manage them.
-  [[nodiscard]] const quiet::QuietReport* quiet_report() const {
-    return quiet_ ? &quiet_->report() : nullptr;
-  }
+  [[nodiscard]] const quiet::QuietReport* quiet_report() const;
   /// Returns the desired state of the kernel.
   [[nodiscard]] Desired desired() const;
   /// Returns the differences of the kernel from the desired state; empty if the agent enforces
   /// nothing. Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift() const;
   /// The node before the last reconfiguration of this state directory.
-  [[nodiscard]] const std::shared_ptr<const EarlierNode>& before() const { return kept_->before(); }
+  [[nodiscard]] const std::shared_ptr<const EarlierNode>& before() const;
 
   /// Admits or rejects pods on a copy of the state. Errors: as NodeAgent::admit, except those of
   /// the store.
@@ -113,14 +122,7 @@ class NodeView {
     std::chrono::steady_clock::time_point begin;
   };
   NodeView(Node node, std::unique_ptr<KeptState> kept, std::unique_ptr<EnforcedLayout> enforced,
-           AgentOptions options, CpuSet offline, std::optional<Machine> observed)
-      : node_(std::make_shared<const Node>(std::move(node))),
-        kept_(std::move(kept)),
-        enforced_(std::move(enforced)),
-        options_(std::move(options)),
-        offline_(std::move(offline)),
-        observed_(std::move(observed)),
-        assigned_(options_.assigned_dir) {}
+           AgentOptions options, CpuSet offline, std::optional<Machine> observed);
   void log(LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }
@@ -130,7 +132,7 @@ class NodeView {
   /// Returns the error of what needs control groups.
   [[nodiscard]] static tl::unexpected<Error> enforces_nothing();
   /// Returns whether a container runtime is followed.
-  [[nodiscard]] bool has_runtime() const { return enforced_ && enforced_->has_foreign_search(); }
+  [[nodiscard]] bool has_runtime() const;
   [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
                                            std::vector<Trace>* traces,
                                            const FromRuntime& shown = {}) const;
@@ -155,7 +157,7 @@ class NodeView {
   std::optional<Machine> observed_;  ///< see KnownMachine
   enforce::Layout earlier_;          ///< see Desired
   Timings timings_;
-  AssignedFiles assigned_;
+  std::unique_ptr<AssignedFiles> assigned_;
   std::unique_ptr<quiet::QuietKnobs> quiet_;  ///< null: nothing is, was or becomes quiet
 
  private:

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "pinfold/agent/desired.hpp"
-#include "pinfold/enforce/affinity.hpp"
+#include "pinfold/agent/observed_container.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/enforce/foreign.hpp"
@@ -17,19 +16,6 @@
 #include "pinfold/enforce/page_placement.hpp"
 
 namespace pinfold::agent {
-
-/// One container as observed in the kernel.
-struct ObservedContainer {
-  CpuSet effective_cpus;
-  enforce::NodeSet effective_mems;
-  std::size_t processes = 0;
-  /// Share of its processes' resident memory on the NUMA nodes that it may use, 0 to 1.
-  double page_placement = 1;
-  enforce::Affinity affinity;  ///< empty without a process table
-  /// The quota of its own group, and of that group's parent; nullopt if unknown.
-  std::optional<enforce::CpuQuota> quota;
-  std::optional<enforce::CpuQuota> quota_above;
-};
 
 /// The control groups of a node, to read and to compare with the desired state. Changes nothing.
 class ObservedCgroups {

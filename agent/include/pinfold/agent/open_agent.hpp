@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 

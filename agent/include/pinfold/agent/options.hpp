@@ -7,10 +7,13 @@
 
 #include "pinfold/agent/log.hpp"
 #include "pinfold/agent/profile_source.hpp"
-#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/enforce/cgroups.hpp"
-#include "pinfold/quiet/knob_store.hpp"
-#include "pinfold/quiet/plan_quiet.hpp"
+#include "pinfold/quiet/quiet_level.hpp"
+
+namespace pinfold::quiet {
+class KnobStore;
+}
 
 namespace pinfold::agent {
 
@@ -26,6 +29,9 @@ enum class Abandoned {
   kRemove,
   kDisown,  ///< its runtime may create it again, and reports when it is removed for good
 };
+
+/// Whether processes that run in groups to be removed make the removal fail, or are killed.
+enum class RunningProcesses { kRefuse, kKill };
 
 inline constexpr const char* kDefaultStateDir = "/var/lib/pinfold";
 inline constexpr const char* kConfigFileName = "config.yaml";  ///< in the state directory
@@ -60,7 +66,7 @@ struct AgentOptions {
   Abandoned abandoned = Abandoned::kRemove;
   /// Where the files of published containers are; "": none can be published. open_agent sets it.
   std::string assigned_dir;
-  std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
+  std::chrono::milliseconds lock_timeout = checkpoint::kLockTimeout;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups
   KnobsOpener open_knobs;      ///< empty: quiet::kernel_knobs of this machine
   LogSink log;                 ///< empty: no log

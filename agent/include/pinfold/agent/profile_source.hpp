@@ -6,7 +6,10 @@
 
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/profile.hpp"
-#include "pinfold/checkpoint/store.hpp"
+
+namespace pinfold::checkpoint {
+struct Files;
+}
 
 namespace pinfold::agent {
 

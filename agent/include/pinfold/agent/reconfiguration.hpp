@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "pinfold/agent/node_agent.hpp"
-#include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/reconfigure/reconfigure.hpp"
 
 /// Plans for switching a node agent to another configuration or machine: docs/reconfigure.md.
 namespace pinfold::agent {
+
+struct StoredNode;
 
 /// Reads the node that the state in a directory is for. Errors: kNotFound if the directory does not
 /// record it; kCorrupt; those of Store::open_read_only.

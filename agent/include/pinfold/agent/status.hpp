@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pinfold/agent/node_agent.hpp"
+#include "pinfold/agent/observed_container.hpp"
 
 /// The desired and observed pods of an agent, for people and programs.
 namespace pinfold::agent {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -66,6 +67,9 @@ class Fs {
 
 /// Opens an existing directory of this machine. Files are created with mode 0600.
 [[nodiscard]] Result<std::unique_ptr<Fs>> open_directory(const std::string& path);
+
+/// How long an opening waits for the lock of a state directory.
+inline constexpr std::chrono::milliseconds kLockTimeout{5000};
 
 /// Whether opening a state directory checks who can change it. kOff is for tests.
 enum class OwnerCheck { kOn, kOff };

@@ -24,6 +24,13 @@ inline constexpr std::string_view kNotSettled =
 /// Errors: kIo; kUnsupported for a journal of another version.
 [[nodiscard]] Result<Files> read_files(Fs& fs);
 
+/// Writes all bytes. Errors: kIo.
+[[nodiscard]] Result<void> write_all(File& file, std::string_view bytes);
+
+/// Replaces each file as a whole, in the order of their names. Durable on return. Errors: kIo; some
+/// files may have been replaced then.
+[[nodiscard]] Result<void> replace_all(Fs& fs, const Contents& contents);
+
 class SnapshotWriter;
 class WriteLock;
 
@@ -33,7 +40,6 @@ class WriteLock;
 /// dies. Not thread-safe. At most one Store for each directory in a process.
 class Store {
  public:
-  static constexpr std::chrono::milliseconds kLockTimeout{5000};
   /// The journal is checkpointed before a commit that would make it larger than this; in bytes.
   static constexpr std::size_t kJournalLimit = std::size_t{4} << 20U;
   /// checkpoint_journal() removes a journal larger than this, because every opening or read replays

@@ -1,13 +1,20 @@
 #pragma once
 
-#include <cstddef>
-#include <string>
+#include <sys/types.h>
 
-#include "pinfold/enforce/processes.hpp"
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/enforce/process_table.hpp"
 
 /// CPU affinity: detects and widens threads that may run on fewer CPUs than their group has. Since
 /// Linux 6.2 an affinity survives changes of the cpuset.
 namespace pinfold::enforce {
+
+struct Group;
+struct GroupReader;
 
 /// The CPU affinity of the processes in a group and in the groups below it.
 struct Affinity {

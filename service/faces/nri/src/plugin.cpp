@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "pinfold/base/unique_fd.hpp"
+#include "pinfold/nri/session.hpp"
 
 namespace pinfold::nri {
 namespace {

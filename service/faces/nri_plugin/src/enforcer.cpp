@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "own_resources.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pinfold/nri_pods/plan.hpp"

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pinfold/nri_pods/plan.hpp"
 

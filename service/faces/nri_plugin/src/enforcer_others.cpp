@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/followed_runtime.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"

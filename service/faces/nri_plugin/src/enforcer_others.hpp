@@ -6,6 +6,8 @@
 #include <string>
 
 #include "enforcer_part.hpp"
+#include "pinfold/agent/confined_groups.hpp"
+#include "pinfold/enforce/foreign.hpp"
 
 namespace pinfold::nri {
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "pinfold/agent/enforced_layout.hpp"
+
 namespace pinfold::nri {
 
 std::vector<pid_t> processes_of(const agent::NodeAgent& agent, const std::string& directory) {

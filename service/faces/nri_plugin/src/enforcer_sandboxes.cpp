@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/enforce/foreign.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 

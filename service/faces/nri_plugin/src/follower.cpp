@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pinfold/nri_pods/plan.hpp"

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 
 namespace pinfold::nri {

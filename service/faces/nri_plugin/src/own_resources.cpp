@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "pinfold/agent/assigned_files.hpp"
 #include "pinfold/nri_pods/asked.hpp"
 
 namespace pinfold::nri {

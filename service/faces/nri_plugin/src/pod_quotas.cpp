@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/followed_runtime.hpp"
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/node_agent.hpp"
 
 namespace pinfold::nri {

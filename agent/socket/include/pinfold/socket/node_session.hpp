@@ -25,7 +25,7 @@ struct NodeSessionOptions {
   /// Checks that the program's options do not contradict a service.
   std::function<Result<void>(const Hello& hello)> check;
   /// How long a request may wait for others.
-  std::chrono::milliseconds timeout = checkpoint::Store::kLockTimeout;
+  std::chrono::milliseconds timeout = checkpoint::kLockTimeout;
 };
 
 /// A node agent that a program changes: the service's if one runs for the state directory, else one

@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "pinfold/agent/assigned_files.hpp"
 #include "pinfold/verbs/action.hpp"
 
 /// The requests of runtimes that made the group of their container: the OCI hook, and

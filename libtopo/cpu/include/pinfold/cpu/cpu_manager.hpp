@@ -9,11 +9,10 @@
 #include "pinfold/api/amounts.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/pod.hpp"
-#include "pinfold/api/pod_level.hpp"
 #include "pinfold/api/reservation.hpp"
 #include "pinfold/base/result.hpp"
-#include "pinfold/cpu/policy_options.hpp"
 #include "pinfold/machine/machine.hpp"
+#include "pinfold/place/cpu_policy_options.hpp"
 #include "pinfold/types/container_map.hpp"
 #include "pinfold/types/cpuset.hpp"
 #include "pinfold/types/hint.hpp"
@@ -155,7 +154,7 @@ class CpuManager {
     CpuSet reusable;  ///< may be taken in addition to the shared pool
   };
 
-  [[nodiscard]] bool manages(const PodSpec& pod) const { return is_manageable(gates_, pod); }
+  [[nodiscard]] bool manages(const PodSpec& pod) const;
   [[nodiscard]] int pod_guaranteed_cpus(const PodView& pod) const;
   /// Returns the baseline of a container that had `baseline` and was moved to `cpus`.
   [[nodiscard]] CpuSet moved_baseline(const CpuSet& baseline, const CpuSet& cpus) const;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pinfold/decide/decide.hpp"
-#include "pinfold/explain/remedies.hpp"
+#include "pinfold/explain/remedy.hpp"
 
 namespace pinfold {
 

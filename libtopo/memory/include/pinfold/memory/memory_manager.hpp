@@ -11,7 +11,6 @@
 #include "pinfold/api/reservation.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/machine/machine.hpp"
-#include "pinfold/memory/count_again.hpp"
 #include "pinfold/memory/memory_state.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/rejection.hpp"

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace pinfold {
@@ -20,7 +21,9 @@ struct TraceFact {
 struct Trace {
   std::vector<TraceFact> facts;
 
-  void add(std::string_view source, std::string_view object, std::string text);
+  void add(std::string_view source, std::string_view object, std::string text) {
+    facts.push_back({std::string(source), std::string(object), std::move(text)});
+  }
 };
 
 }  // namespace pinfold

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pinfold/agent/durations.hpp"
+#include "pinfold/agent/metrics.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/quiet/quiet_knobs.hpp"
 #include "pinfold/verbs/comparison.hpp"

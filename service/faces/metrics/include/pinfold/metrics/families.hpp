@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "pinfold/agent/metrics.hpp"
 #include "pinfold/forecast/memory_watch.hpp"
 #include "pinfold/noise/sample.hpp"
 #include "pinfold/publish/outbox.hpp"

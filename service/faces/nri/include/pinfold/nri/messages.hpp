@@ -2,6 +2,7 @@
 
 #include <nri/api.pb.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,6 +16,14 @@ namespace pinfold::nri {
 
 /// NRI's messages as the runtimes publish them, with their own names.
 namespace api = ::nri::pkg::api::v1alpha1;
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+/// The identity that a plugin registers with.
+struct Identity {
+  std::string name;
+  std::string index;  ///< two digits; plugins are called in ascending order
+};
 
 /// Requests of the runtime to a plugin.
 using PluginRequest =

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "pinfold/nri/session.hpp"
+#include "pinfold/nri/messages.hpp"
 
 namespace pinfold::nri {
 

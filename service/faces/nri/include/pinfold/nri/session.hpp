@@ -50,19 +50,11 @@ class Demultiplexer {
 /// Appends `bytes` to `output` as frames.
 void multiplex(ConnectionId connection, std::string_view bytes, std::string& output);
 
-/// The identity that a plugin registers with.
-struct Identity {
-  std::string name;
-  std::string index;  ///< two digits; plugins are called in ascending order
-};
-
 /// Errors: kInvalidArgument if a runtime would reject the identity.
 [[nodiscard]] Result<void> check(const Identity& identity);
 
 /// Limit for all chunks of one SynchronizeRequest together.
 inline constexpr std::size_t kMaxSynchronize = 64U << 20U;
-
-using TimePoint = std::chrono::steady_clock::time_point;
 
 /// The runtime accepted the plugin. Its first requests may come earlier.
 struct Registered {};

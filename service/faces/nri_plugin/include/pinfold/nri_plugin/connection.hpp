@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/nri_plugin/follower.hpp"
 #include "pinfold/settings/nri_settings.hpp"
 #include "pinfold/worker/worker.hpp"

@@ -1,4 +1,4 @@
-#include "read_policy_options.hpp"
+#include "pinfold/cpu/policy_options.hpp"
 
 #include <fmt/format.h>
 
