@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "pinfold/base/unique_fd.hpp"
+#include "pinfold/nri/session.hpp"
 #include "pinfold/nri/ttrpc.hpp"
 #include "recorded.hpp"
 #include "temp_dir.hpp"
