@@ -267,6 +267,17 @@ TEST_F(GateProgram, RefusesWhatIsNoState) {
   EXPECT_THAT(run(pod("u"), "--stat-dir /x").err, HasSubstr("--stat-dir: expected an option"));
 }
 
+TEST_F(GateProgram, TheAuthorOfAPodCannotFakeWhatPassesUnchecked) {
+  publish();
+  const std::string container = R"(,"io.kubernetes.cri-o.ContainerType":"container")";
+  for (const char* const faked : {R"(,"io.kubernetes.cri.container-type":"sandbox")",
+                                  R"(,"io.kubernetes.cri.sandbox-namespace":"kube-system")"}) {
+    const auto outcome = run(pod("x", container + faked), "--exempt kube-system");
+    EXPECT_EQ(outcome.status, 1) << faked;
+    EXPECT_THAT(outcome.err, HasSubstr("containerd and of CRI-O contradict each other")) << faked;
+  }
+}
+
 TEST_F(GateProgram, FiveHundredPassTogether) {
   publish();
   set_cpus("2-3");
