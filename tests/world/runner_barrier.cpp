@@ -61,8 +61,12 @@ class Runner::GateHost {
     decision = gate::parse_cpu_state(file, {"", id_.pod.value, id_.name});
     return !has_ended();
   }
-  bool adopt(std::int64_t /*end_ms*/) {
-    return step("ask") && !has_ended() && runner_.ask_to_adopt(id_, "/model/" + group_);
+  bool adopt(std::int64_t end_ms) {
+    if (!step("ask") || has_ended()) return false;
+    const bool is_done = runner_.ask_to_adopt(id_, "/model/" + group_);
+    if (has_ended() || !std::exchange(runner_.node_.is_answer_lost, false)) return is_done;
+    pause(end_ms - now_ms());
+    return false;
   }
   bool write(const gate::CpuBits& cpus) {
     std::array<char, 64> buffer{};
@@ -139,6 +143,7 @@ void Runner::revive() {
 Runtime::AtGate Runner::pass_gate(const Runtime::Pod& pod, const Runtime::Container& container) {
   if (!history_.unplaced || !model_node_ || outcome_.failure) return Runtime::AtGate::kPasses;
   node_.is_gate_killed = false;
+  node_.is_answer_lost = false;
   is_at_gate_ = true;
   GateHost host(*this, pod, container);
   gate::Passage passage(host, *history_.unplaced, kTimeLimitMs);

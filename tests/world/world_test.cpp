@@ -52,17 +52,13 @@ TEST(World, KeepsItsPromises) {
 }
 
 TEST(World, NoContainerPassesABarrierUnplaced) {
-  constexpr int kHistories = 100;
   Tally tally;
-  int count = 0;
-  for (std::uint64_t seed = 1; count < kHistories; ++seed) {
-    const History history = generate(seed, 60);
-    if (!history.unplaced) continue;
-    ++count;
-    ASSERT_TRUE(keeps_promises(history, tally)) << "seed " << seed;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    ASSERT_TRUE(keeps_promises(barrier_starts(seed, 60), tally)) << "seed " << seed;
   }
   EXPECT_GT(tally.faults["gate"], 0U);
-  EXPECT_GT(tally.passed, 0U);
+  EXPECT_GT(tally.faults["silent"], 0U);
+  EXPECT_GT(tally.passed, 400U);
   EXPECT_GT(tally.refused, 0U);
 }
 
