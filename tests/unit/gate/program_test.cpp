@@ -80,6 +80,15 @@ class GateProgram : public testing::Test {
     dir_.write("state", state);
     return test::run_shell(command(options) + " < " + (dir_ / "state"));
   }
+  /// Runs this many at once. Status 0: each has let the container pass.
+  [[nodiscard]] test::Outcome run_together(int count) const {
+    dir_.write("state", pod("u"));
+    const std::string line = command("--time-limit-ms 60000") + " < " + (dir_ / "state");
+    return test::run_shell(
+        fmt::format("for i in $(seq {}); do {{ {}; }} 2> /dev/null & pids=\"$pids $!\"; done; "
+                    "for pid in $pids; do wait $pid || exit 1; done",
+                    count, line));
+  }
   /// Does what a service does with an Adopt: sets the CPUs of the group.
   [[nodiscard]] FakeService::Serve adopting(const std::string& to) const {
     return [this, to](int connection) {
@@ -282,11 +291,14 @@ TEST_F(GateProgram, FiveHundredPassTogether) {
   publish();
   set_cpus("2-3");
   const test::UnixListener silent(dir_ / "sock");
-  dir_.write("state", pod("u"));
-  const std::string line = command("--time-limit-ms 60000") + " < " + (dir_ / "state");
-  const auto outcome = test::run_shell(
-      "for i in $(seq 500); do { " + line +
-      "; } 2> /dev/null & pids=\"$pids $!\"; done; for pid in $pids; do wait $pid || exit 1; done");
+  const auto outcome = run_together(500);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+TEST_F(GateProgram, SeveralThatNeedTheServiceDoNotHoldEachOther) {
+  publish();
+  const FakeService service(dir_ / "sock", adopting("2-3"));
+  const auto outcome = run_together(8);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
