@@ -115,10 +115,11 @@ TEST(World, AHistoryIsReadAsItIsPrinted) {
   const auto read = parse_history(to_string(history));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(to_string(*read), to_string(history));
-  const std::string text = "cgroups 2 config 0\nconfigure 1 ! offline 3 2 ! kill 5 ! clock 1 -60\n";
+  const std::string text =
+      "cgroups 2 config 0\nconfigure 1 ! offline 3 2 ! kill 5 ! clock 1 -60 ! silent 2\n";
   const auto several = parse_history(text);
   ASSERT_TRUE(several) << several.error().message;
-  EXPECT_THAT(several->actions.front().faults, SizeIs(3));
+  EXPECT_THAT(several->actions.front().faults, SizeIs(4));
   EXPECT_EQ(to_string(*several), text);
 }
 
