@@ -197,7 +197,9 @@ TEST(GateKernelText, KnowsWholeCpus) {
 
 TEST(GateKernelText, KnowsAnswersThatAreErrors) {
   EXPECT_FALSE(is_error_answer(R"({"changed":{"ok":true}})"));
-  for (const char* const line : {"", "{}", "x", R"({"error":{"code":2}})"}) {
+  EXPECT_FALSE(is_error_answer(R"({"changed":{"notEnforced":null}})"));
+  for (const char* const line : {"", "{}", "x", R"({"error":{"code":2}})",
+                                 R"({"changed":{"ok":1,"notEnforced":{"code":4,"message":")"}) {
     EXPECT_TRUE(is_error_answer(line)) << line;
   }
 }
