@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -209,6 +210,13 @@ TEST_F(GateProgram, AHangingServiceDoesNotHoldIt) {
   EXPECT_EQ(run(pod("u")).status, 1);
   set_cpus("2-3");
   EXPECT_EQ(run(pod("u")).status, 0);
+}
+
+/// The alarm ends it: its standard input never ends.
+TEST_F(GateProgram, ARuntimeThatHangsDoesNotHoldIt) {
+  const std::string fifo = dir_ / "fifo";
+  const auto outcome = test::run_shell("mkfifo " + fifo + " && " + command("") + " <> " + fifo);
+  EXPECT_EQ(outcome.status, 128 + SIGALRM) << outcome.err;
 }
 
 TEST_F(GateProgram, AHostileServiceDoesNotHoldOrMisleadIt) {
