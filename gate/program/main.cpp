@@ -95,7 +95,7 @@ int end(const Options& options, const HookedContainer& container, const PassageE
         const ShownCpus& shown, std::int64_t took_ms) {
   std::array<char, 2048> name{};
   Line who(name);
-  who.add("container '").add(container.name).add("' (").add(container.id);
+  who.add("container '").add(owner_of(container).name).add("' (").add(container.id);
   who.add(") of pod '").add(container.name_space).add("/").add(container.pod).add("' ");
   std::array<char, 1024> cpus{};
   std::array<char, 2048> outcome{};
@@ -131,6 +131,12 @@ int run(std::span<const char* const> arguments) {
   const auto container = state ? parse_state(*state) : std::nullopt;
   if (!container) {
     report(*options, "standard input", ": expected the state of an OCI hook, below 1 MiB");
+    return kRefuse;
+  }
+  if (container->is_contradictory) {
+    report(*options, "standard input",
+           ": expected the annotations of one runtime; those of containerd and of CRI-O contradict "
+           "each other");
     return kRefuse;
   }
   if (!concerns_gate(*options, *container)) return kPass;

@@ -19,23 +19,27 @@ constexpr std::array kTexts = {
     TextAnnotation{"io.kubernetes.cri.sandbox-namespace", &HookedContainer::name_space},
     TextAnnotation{"io.kubernetes.cri.sandbox-name", &HookedContainer::pod},
     TextAnnotation{"io.kubernetes.cri.container-name", &HookedContainer::name},
+    TextAnnotation{"io.kubernetes.cri.container-type", &HookedContainer::type},
     TextAnnotation{"io.kubernetes.pod.uid", &HookedContainer::uid},
     TextAnnotation{"io.kubernetes.pod.namespace", &HookedContainer::name_space},
     TextAnnotation{"io.kubernetes.pod.name", &HookedContainer::pod},
     TextAnnotation{"io.kubernetes.container.name", &HookedContainer::name},
-    TextAnnotation{"io.pinfold.container", &HookedContainer::name},
+    TextAnnotation{"io.kubernetes.cri-o.ContainerType", &HookedContainer::type},
+    TextAnnotation{"io.pinfold.container", &HookedContainer::hooked_name},
     TextAnnotation{"io.pinfold.cpu", &HookedContainer::cpu},
     TextAnnotation{"io.pinfold.memory", &HookedContainer::memory}};
 
-bool is_type(std::string_view key) {
-  return key == "io.kubernetes.cri.container-type" || key == "io.kubernetes.cri-o.ContainerType";
+void read_text(std::string_view HookedContainer::*member, std::string_view value,
+               HookedContainer& container) {
+  std::string_view& text = container.*member;
+  if (!text.empty() && text != value) container.is_contradictory = true;
+  text = value;
 }
 
 void read_annotation(std::string_view key, std::string_view value, HookedContainer& container) {
   const auto* const text = std::find_if(kTexts.begin(), kTexts.end(),
                                         [&](const auto& entry) { return entry.key == key; });
-  if (text != kTexts.end()) container.*text->member = value;
-  if (is_type(key)) container.is_sandbox = value == "sandbox";
+  if (text != kTexts.end()) read_text(text->member, value, container);
   if (key == "io.pinfold.pod-file") container.has_pod_file = true;
   if (key == "pinfold.io/unplaced") {
     container.unplaced = parse_unplaced(value).value_or(Unplaced::kRefuse);

@@ -98,7 +98,7 @@ bool StateName::is_pod(std::string_view pod_uid) const {
 
 StateName owner_of(const HookedContainer& container) {
   if (!container.is_hooked) return {"", container.uid, container.name};
-  return {"oci-", container.id, container.name.empty() ? "main" : container.name};
+  return {"oci-", container.id, container.hooked_name.empty() ? "main" : container.hooked_name};
 }
 
 std::optional<DecidedCpus> parse_cpu_state(std::span<char> file, const StateName& owner) {

@@ -71,7 +71,17 @@ TwoWords split_words(std::string_view line) {
 bool is_error_answer(std::string_view line) {
   JsonCursor json(line);
   json.enter();
-  return json.next().value_or("error") == "error";
+  if (json.next().value_or("error") == "error") return true;
+  json.enter();
+  while (const auto key = json.next()) {
+    if (*key != "notEnforced") {
+      json.skip();
+      continue;
+    }
+    json.enter();  // null: the kernel has the change
+    return !json.failed();
+  }
+  return false;
 }
 
 }  // namespace pinfold::gate

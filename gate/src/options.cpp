@@ -77,7 +77,7 @@ std::optional<Options> parse_options(std::span<const char* const> arguments,
 
 bool concerns_gate(const Options& options, const HookedContainer& container) {
   const bool is_ours = container.is_hooked || !container.uid.empty();
-  if (!is_ours || container.is_sandbox || container.has_pod_file) return false;
+  if (!is_ours || container.is_sandbox() || container.has_pod_file) return false;
   const auto* const end = options.exempt.begin() + options.exempt_count;
   return std::none_of(options.exempt.begin(), end,
                       [&](std::string_view exempt) { return is_named(exempt, container); });

@@ -85,10 +85,15 @@ Faults draw_faults(Random& random, const History& history, Action::Kind kind) {
   return faults;
 }
 
-/// Every other runtime has a barrier, which most often refuses.
+/// Draws what a barrier does with unplaced containers: most often it refuses them.
+gate::Unplaced draw_barrier(Random& random) {
+  return random.chance(70) ? gate::Unplaced::kRefuse : gate::Unplaced::kConfine;
+}
+
+/// Every other runtime has a barrier.
 std::optional<gate::Unplaced> draw_unplaced(Random& random) {
   if (random.chance(50)) return std::nullopt;
-  return random.chance(70) ? gate::Unplaced::kRefuse : gate::Unplaced::kConfine;
+  return draw_barrier(random);
 }
 
 int draw_wait(Random& random) {
@@ -212,6 +217,68 @@ History generate(std::uint64_t seed, int actions) {
       action.faults = draw_faults(random, history, action.kind);
     }
     history.actions.push_back(action);
+  }
+  return history;
+}
+
+namespace {
+
+/// What happens between the starts of containers at a barrier.
+constexpr std::array kBetweenStarts = {
+    Weight{Action::Kind::kWait, 6},      Weight{Action::Kind::kConnect, 2},
+    Weight{Action::Kind::kReconcile, 2}, Weight{Action::Kind::kRestart, 3},
+    Weight{Action::Kind::kRewrite, 4},   Weight{Action::Kind::kReset, 2},
+    Weight{Action::Kind::kOffline, 2},   Weight{Action::Kind::kOnline, 4},
+    Weight{Action::Kind::kDown, 5},      Weight{Action::Kind::kUp, 10},
+    Weight{Action::Kind::kNarrow, 2},    Weight{Action::Kind::kWiden, 4},
+    Weight{Action::Kind::kConfigure, 1}, Weight{Action::Kind::kDefragment, 1},
+};
+
+Action with_faults(Action action, int percent, const History& history, Random& random) {
+  if (!random.chance(percent)) return action;
+  action.faults = draw_faults(random, history, action.kind);
+  Fault& first = action.faults.front();
+  if (first.kind == Fault::Kind::kGate && random.chance(40)) first.kind = Fault::Kind::kSilent;
+  return action;
+}
+
+/// Adds the start of a container in a pod, before every fifth a new sandbox. `shape`: the pod's;
+/// negative: there is no pod yet.
+void add_start(int pod, int& shape, History& history, Random& random) {
+  using Kind = Action::Kind;
+  constexpr int kTwoContainers = 5;  // shapes from here on: see pod_of()
+  if (shape < 0 || random.chance(20)) {
+    if (shape >= 0) history.actions.push_back({Kind::kUnsandbox, pod});
+    shape = draw_value(Kind::kSandbox, random);
+    history.actions.push_back({Kind::kSandbox, pod, shape});
+  }
+  const int container = shape >= kTwoContainers && random.chance(50) ? 1 : 0;
+  history.actions.push_back({Kind::kStop, pod, container});
+  history.actions.push_back(with_faults({Kind::kCreate, pod, container}, 10, history, random));
+  history.actions.push_back(with_faults({Kind::kBegin, pod, container}, 60, history, random));
+}
+
+}  // namespace
+
+History barrier_starts(std::uint64_t seed, int actions) {
+  Random random(seed);
+  History history;
+  history.cgroups = random.chance(60) ? enforce::CgroupVersion::kV2 : enforce::CgroupVersion::kV1;
+  history.config = random.below(6);
+  history.has_runtime = true;
+  history.unplaced = draw_barrier(random);
+  history.has_knobs = seed % 5 == 0;
+  std::array<int, 5> shapes{};
+  shapes.fill(-1);
+  while (std::ssize(history.actions) < actions) {
+    const int pod = random.below(static_cast<int>(shapes.size()));
+    if (!random.chance(20)) {
+      add_start(pod, shapes.at(static_cast<std::size_t>(pod)), history, random);
+      continue;
+    }
+    const auto kind = draw_kind(kBetweenStarts, random);
+    const int value = draw_value(kind, random);
+    history.actions.push_back(with_faults({kind, pod, value}, 15, history, random));
   }
   return history;
 }

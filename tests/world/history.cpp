@@ -69,6 +69,7 @@ constexpr std::array kFaults = {
     FaultName{Fault::Kind::kRewrite, "rewrite"}, FaultName{Fault::Kind::kOffline, "offline"},
     FaultName{Fault::Kind::kClock, "clock"},     FaultName{Fault::Kind::kUnreadable, "unreadable"},
     FaultName{Fault::Kind::kRuntime, "runtime"}, FaultName{Fault::Kind::kGate, "gate"},
+    FaultName{Fault::Kind::kSilent, "silent"},
 };
 
 bool has_choice(Fault::Kind kind) {

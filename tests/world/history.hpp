@@ -29,6 +29,7 @@ struct Fault {
     kUnreadable,  ///< not an operation: the service's read number `at` fails with EIO
     kRuntime,     ///< the runtime is killed during its call, and starts again
     kGate,        ///< the barrier of a container is killed
+    kSilent,      ///< the service's next answer to it does not arrive before its time limit
   };
   Kind kind = Kind::kKill;
   int at = 0;
@@ -186,6 +187,9 @@ struct History {
 
 /// Generates a history with this many actions.
 [[nodiscard]] History generate(std::uint64_t seed, int actions);
+
+/// Generates a history of containers that start at a barrier, most of them with a fault.
+[[nodiscard]] History barrier_starts(std::uint64_t seed, int actions);
 
 /// Generates an hour of a node with 30 ordinary pods that come and go, a docker in docker, pods of
 /// a runtime class without container groups, pods with exclusive CPUs, and an agent that narrows

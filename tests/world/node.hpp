@@ -121,6 +121,7 @@ class SimulatedNode {
   /// Groups that others have changed since the last reconciliation; nothing is promised about them.
   std::set<std::string> disturbed;
   bool is_gate_killed = false;  ///< by Fault::Kind::kGate
+  bool is_answer_lost = false;  ///< by Fault::Kind::kSilent
   Tally tally;
   std::function<void(const Operation&)> watch;  ///< called after each operation
   std::function<void()> kill_runtime;           ///< implements Fault::Kind::kRuntime

@@ -26,6 +26,10 @@ bool needs_space(const Operation& operation) {
 
 bool is_of_gate(const Operation& operation) { return operation.text.starts_with("gate: "); }
 
+bool strikes_gate(const Fault& fault) {
+  return fault.kind == Fault::Kind::kGate || fault.kind == Fault::Kind::kSilent;
+}
+
 /// Adds the groups below a group, parents before their children.
 void add_groups(const test::ModelKernel::Dir& dir, const std::string& path,
                 std::vector<std::string>& groups) {
@@ -73,7 +77,7 @@ int SimulatedNode::before(const Operation& operation) {
     const bool is_full = one.fault.kind == Fault::Kind::kFull;
     if (number < one.fault.at || one.fault.kind == Fault::Kind::kUnreadable) continue;
     if (is_full && !needs_space(operation)) continue;
-    if (one.fault.kind == Fault::Kind::kGate && !is_of_gate(operation)) continue;
+    if (strikes_gate(one.fault) && !is_of_gate(operation)) continue;
     const bool is_new = !std::exchange(one.has_happened, true);
     if (is_new) count(one.fault);
     if (is_new || is_full) error = std::max(error, happen(one.fault));
@@ -136,6 +140,9 @@ int SimulatedNode::happen(const Fault& fault) {
       return 0;
     case Fault::Kind::kGate:
       is_gate_killed = true;
+      return 0;
+    case Fault::Kind::kSilent:
+      is_answer_lost = true;
       return 0;
   }
   return 0;

@@ -8,11 +8,14 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "pinfold/agent/node_agent.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/gate/passage.hpp"
 #include "pinfold/verbs/action.hpp"
+#include "pinfold/verbs/answer.hpp"
 #include "runner.hpp"
 #include "seen.hpp"
 
@@ -28,6 +31,12 @@ gate::CpuBits bits_of(const CpuSet& cpus) { return gate::CpuBits::parse(cpus.to_
 std::string cpu_state(const SimulatedNode& node) {
   const auto files = checkpoint::read_files(*node.disk_to_read());
   return files ? files->cpu.value_or("") : "";
+}
+
+/// Returns whether an answer to the gate says that the kernel has the change.
+bool is_enforced(const Result<verbs::Answer>& answer) {
+  const auto* const change = answer ? std::get_if<agent::ChangeOutcome>(&*answer) : nullptr;
+  return change != nullptr && !change->not_enforced;
 }
 
 }  // namespace
@@ -59,10 +68,15 @@ class Runner::GateHost {
     shown = {is_read ? bits_of(cpus()) : gate::CpuBits(), asks_exclusive_};
     std::string file = step("read the state") ? cpu_state(runner_.node_) : "";
     decision = gate::parse_cpu_state(file, {"", id_.pod.value, id_.name});
+    has_read_ = has_read_ || decision;
     return !has_ended();
   }
-  bool adopt(std::int64_t /*end_ms*/) {
-    return step("ask") && !has_ended() && runner_.ask_to_adopt(id_, "/model/" + group_);
+  bool adopt(std::int64_t end_ms) {
+    if (!step("ask") || has_ended()) return false;
+    const bool is_done = runner_.ask_to_adopt(id_, "/model/" + group_);
+    if (has_ended() || !std::exchange(runner_.node_.is_answer_lost, false)) return is_done;
+    pause(end_ms - now_ms());
+    return false;
   }
   bool write(const gate::CpuBits& cpus) {
     std::array<char, 64> buffer{};
@@ -80,6 +94,7 @@ class Runner::GateHost {
   [[nodiscard]] const ContainerId& id() const { return id_; }
   [[nodiscard]] const std::string& group() const { return group_; }
   [[nodiscard]] bool asks() const { return asks_exclusive_; }
+  [[nodiscard]] bool has_read() const { return has_read_; }
 
  private:
   [[nodiscard]] bool has_ended() const {
@@ -97,6 +112,7 @@ class Runner::GateHost {
   bool is_service_down_;
   bool can_come_back_;
   bool asks_exclusive_;
+  bool has_read_ = false;  ///< the state
 };
 
 bool Runner::asks_exclusive(const PodSpec& pod, const std::string& name) const {
@@ -109,7 +125,7 @@ bool Runner::ask_to_adopt(const ContainerId& id, const std::string& directory) {
   std::optional<bool> is_done;
   const auto submitted = node_.worker()->submit(
       {verbs::Adopt{id.pod, {id.name, directory}},
-       [&](const Result<verbs::Answer>& answer) { is_done = answer.has_value(); }});
+       [&](const Result<verbs::Answer>& answer) { is_done = is_enforced(answer); }});
   if (!submitted) return false;
   try {
     node_.worker()->run_round();
@@ -139,6 +155,7 @@ void Runner::revive() {
 Runtime::AtGate Runner::pass_gate(const Runtime::Pod& pod, const Runtime::Container& container) {
   if (!history_.unplaced || !model_node_ || outcome_.failure) return Runtime::AtGate::kPasses;
   node_.is_gate_killed = false;
+  node_.is_answer_lost = false;
   is_at_gate_ = true;
   GateHost host(*this, pod, container);
   gate::Passage passage(host, *history_.unplaced, kTimeLimitMs);
@@ -159,8 +176,9 @@ Runtime::AtGate Runner::pass_gate(const Runtime::Pod& pod, const Runtime::Contai
 
 /// Checks that a container which the gate lets pass is placed as the state directory says, by the
 /// reader of the kubelet's files. What changes the kernel after the gate's last look is seen by the
-/// service.
+/// service. A gate that could never read the state does not know what is placed.
 void Runner::judge_passed(const GateHost& host, const gate::ShownCpus& shown) {
+  if (!host.has_read()) return;
   if (bits_of(host.cpus()) != shown.effective && bug_ != Bug::kOpenGate) return;
   const std::string file = cpu_state(node_);
   const auto stored = checkpoint::inspect_cpu(file);

@@ -65,6 +65,10 @@ TEST(GateDecision, AHookedContainerIsNamedByItsId) {
   EXPECT_FALSE(owner.is_pod("oci-c.12"));
   EXPECT_FALSE(owner.is_pod("c.1"));
   EXPECT_EQ(owner.name, "main");
+  container.name = "of-the-runtime";
+  EXPECT_EQ(owner_of(container).name, "main");
+  container.hooked_name = "db";
+  EXPECT_EQ(owner_of(container).name, "db");
 }
 
 TEST(GateVerdict, OwnCpusAreAllThatItMayHave) {

@@ -95,7 +95,8 @@ TEST(GateContainer, OfContainerd) {
   EXPECT_EQ(container->pod, "web");
   EXPECT_EQ(container->name, "main");
   EXPECT_EQ(container->unplaced, Unplaced::kConfine);
-  EXPECT_FALSE(container->is_sandbox);
+  EXPECT_FALSE(container->is_sandbox());
+  EXPECT_FALSE(container->is_contradictory);
   EXPECT_FALSE(container->is_hooked);
 }
 
@@ -106,7 +107,28 @@ TEST(GateContainer, ASandboxOfEitherRuntime) {
         std::string(R"({"pid":1,"annotations":{")") + key + R"(":"sandbox"}})";
     const auto container = parse_state(state);
     ASSERT_TRUE(container) << state;
-    EXPECT_TRUE(container->is_sandbox) << state;
+    EXPECT_TRUE(container->is_sandbox()) << state;
+  }
+}
+
+/// CRI-O passes on what the author of a pod has written, also annotations of containerd.
+TEST(GateContainer, AnnotationsOfTwoRuntimesMayNotContradict) {
+  const auto is_contradictory = [](const std::string& annotations) {
+    const auto container = parse_state(R"({"pid":1,"annotations":{)" + annotations + "}}");
+    return container && container->is_contradictory;
+  };
+  for (
+      const char* const faked :
+      {R"("io.kubernetes.cri-o.ContainerType":"container","io.kubernetes.cri.container-type":"sandbox")",
+       R"("io.kubernetes.cri.container-type":"sandbox","io.kubernetes.cri-o.ContainerType":"container")",
+       R"("io.kubernetes.cri.sandbox-uid":"u","io.kubernetes.pod.uid":"v")",
+       R"("io.kubernetes.cri.sandbox-namespace":"kube-system","io.kubernetes.pod.namespace":"x")"}) {
+    EXPECT_TRUE(is_contradictory(faked)) << faked;
+  }
+  for (const char* const sound :
+       {R"("io.kubernetes.cri.sandbox-uid":"u","io.kubernetes.pod.uid":"u")",
+        R"("io.kubernetes.container.name":"a","io.pinfold.container":"b")"}) {
+    EXPECT_FALSE(is_contradictory(sound)) << sound;
   }
 }
 
@@ -175,7 +197,9 @@ TEST(GateKernelText, KnowsWholeCpus) {
 
 TEST(GateKernelText, KnowsAnswersThatAreErrors) {
   EXPECT_FALSE(is_error_answer(R"({"changed":{"ok":true}})"));
-  for (const char* const line : {"", "{}", "x", R"({"error":{"code":2}})"}) {
+  EXPECT_FALSE(is_error_answer(R"({"changed":{"notEnforced":null}})"));
+  for (const char* const line : {"", "{}", "x", R"({"error":{"code":2}})",
+                                 R"({"changed":{"ok":1,"notEnforced":{"code":4,"message":")"}) {
     EXPECT_TRUE(is_error_answer(line)) << line;
   }
 }
@@ -222,7 +246,7 @@ TEST(GateOptions, OthersAndSandboxesPass) {
   EXPECT_FALSE(concerns_gate({}, other));
   HookedContainer sandbox;
   sandbox.uid = "u";
-  sandbox.is_sandbox = true;
+  sandbox.type = "sandbox";
   EXPECT_FALSE(concerns_gate({}, sandbox));
   HookedContainer with_file;
   with_file.is_hooked = true;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -79,6 +80,15 @@ class GateProgram : public testing::Test {
   [[nodiscard]] test::Outcome run(const std::string& state, const std::string& options = "") const {
     dir_.write("state", state);
     return test::run_shell(command(options) + " < " + (dir_ / "state"));
+  }
+  /// Runs this many at once. Status 0: each has let the container pass.
+  [[nodiscard]] test::Outcome run_together(int count) const {
+    dir_.write("state", pod("u"));
+    const std::string line = command("--time-limit-ms 60000") + " < " + (dir_ / "state");
+    return test::run_shell(
+        fmt::format("for i in $(seq {}); do {{ {}; }} 2> /dev/null & pids=\"$pids $!\"; done; "
+                    "for pid in $pids; do wait $pid || exit 1; done",
+                    count, line));
   }
   /// Does what a service does with an Adopt: sets the CPUs of the group.
   [[nodiscard]] FakeService::Serve adopting(const std::string& to) const {
@@ -202,6 +212,13 @@ TEST_F(GateProgram, AHangingServiceDoesNotHoldIt) {
   EXPECT_EQ(run(pod("u")).status, 0);
 }
 
+/// The alarm ends it: its standard input never ends.
+TEST_F(GateProgram, ARuntimeThatHangsDoesNotHoldIt) {
+  const std::string fifo = dir_ / "fifo";
+  const auto outcome = test::run_shell("mkfifo " + fifo + " && " + command("") + " <> " + fifo);
+  EXPECT_EQ(outcome.status, 128 + SIGALRM) << outcome.err;
+}
+
 TEST_F(GateProgram, AHostileServiceDoesNotHoldOrMisleadIt) {
   publish();
   const std::vector<std::string> answers = {"",
@@ -267,15 +284,29 @@ TEST_F(GateProgram, RefusesWhatIsNoState) {
   EXPECT_THAT(run(pod("u"), "--stat-dir /x").err, HasSubstr("--stat-dir: expected an option"));
 }
 
+TEST_F(GateProgram, TheAuthorOfAPodCannotFakeWhatPassesUnchecked) {
+  publish();
+  const std::string container = R"(,"io.kubernetes.cri-o.ContainerType":"container")";
+  for (const char* const faked : {R"(,"io.kubernetes.cri.container-type":"sandbox")",
+                                  R"(,"io.kubernetes.cri.sandbox-namespace":"kube-system")"}) {
+    const auto outcome = run(pod("x", container + faked), "--exempt kube-system");
+    EXPECT_EQ(outcome.status, 1) << faked;
+    EXPECT_THAT(outcome.err, HasSubstr("containerd and of CRI-O contradict each other")) << faked;
+  }
+}
+
 TEST_F(GateProgram, FiveHundredPassTogether) {
   publish();
   set_cpus("2-3");
   const test::UnixListener silent(dir_ / "sock");
-  dir_.write("state", pod("u"));
-  const std::string line = command("--time-limit-ms 60000") + " < " + (dir_ / "state");
-  const auto outcome = test::run_shell(
-      "for i in $(seq 500); do { " + line +
-      "; } 2> /dev/null & pids=\"$pids $!\"; done; for pid in $pids; do wait $pid || exit 1; done");
+  const auto outcome = run_together(500);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+TEST_F(GateProgram, SeveralThatNeedTheServiceDoNotHoldEachOther) {
+  publish();
+  const FakeService service(dir_ / "sock", adopting("2-3"));
+  const auto outcome = run_together(8);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 

@@ -25,13 +25,19 @@ struct HookedContainer {
   std::string_view name_space;  ///< of the pod
   std::string_view pod;
   std::string_view name;
-  bool is_sandbox = false;
-  bool is_hooked = false;  ///< has an annotation io.pinfold.*
+  std::string_view type;  ///< "sandbox" or "container"
+  /// The annotations of containerd and of CRI-O say different things, so one of them is not the
+  /// runtime's: CRI-O passes on those that the author of a pod has written.
+  bool is_contradictory = false;
+  bool is_hooked = false;        ///< has an annotation io.pinfold.*
+  std::string_view hooked_name;  ///< the annotation io.pinfold.container
   bool has_pod_file = false;
   std::string_view cpu;     ///< the annotation io.pinfold.cpu
   std::string_view memory;  ///< the annotation io.pinfold.memory
   /// The annotation pinfold.io/unplaced; an unknown word is kRefuse.
   std::optional<Unplaced> unplaced;
+
+  [[nodiscard]] bool is_sandbox() const { return type == "sandbox"; }
 };
 
 /// Parses the state that an OCI hook gets on its standard input. Returns nullopt if it is not a

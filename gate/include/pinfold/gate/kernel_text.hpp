@@ -34,7 +34,8 @@ struct TwoWords {
 };
 [[nodiscard]] TwoWords split_words(std::string_view line);
 
-/// Returns whether the beginning of the service's answer is that of an error, or malformed.
+/// Returns whether the beginning of the service's answer is that of an error, or malformed, or says
+/// that the kernel does not have the change.
 [[nodiscard]] bool is_error_answer(std::string_view line);
 
 }  // namespace pinfold::gate

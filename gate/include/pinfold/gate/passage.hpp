@@ -41,6 +41,7 @@ class Passage {
 
   [[nodiscard]] PassageEnd run() {
     while (host_.look(shown_, decision_)) {
+      has_read_ = has_read_ || decision_;
       if (is_shown()) return {true, is_known() ? "is placed" : "passes: nothing is decided"};
       if (host_.now_ms() >= end_ms_) return act();
       if (!ask()) host_.pause(std::clamp<std::int64_t>(end_ms_ - host_.now_ms(), 0, kPauseMs));
@@ -57,9 +58,11 @@ class Passage {
   static constexpr std::int64_t kAskPauseMs = 250;
 
   /// Without a snapshot, the answer of the service counts. Without either, containers pass that ask
-  /// for no exclusive CPUs.
+  /// for no exclusive CPUs. If only this look could not read the snapshot, nothing is shown: what
+  /// was decided still holds, and perhaps more.
   [[nodiscard]] bool is_shown() const {
     if (decision_) return is_placed(decision_, shown_);
+    if (has_read_) return false;
     return asked_ == Asking::kDone || (asked_ == Asking::kInVain && !shown_.asks_exclusive);
   }
   [[nodiscard]] bool is_known() const { return decision_ || asked_ == Asking::kDone; }
@@ -89,7 +92,7 @@ class Passage {
       return {false, "is refused: the kernel does not accept other CPUs for its group"};
     }
     shown_.asks_exclusive = false;
-    if (is_placed(decision_, shown_)) return {true, "is confined"};
+    if (decision_ && is_placed(decision_, shown_)) return {true, "is confined"};
     return {false, "is refused: it could not be confined"};
   }
 
@@ -98,6 +101,7 @@ class Passage {
   std::int64_t end_ms_;
   std::int64_t next_ask_ms_;
   Asking asked_ = Asking::kNever;
+  bool has_read_ = false;  ///< a snapshot, in any look
   ShownCpus shown_;
   std::optional<DecidedCpus> decision_;
 };
