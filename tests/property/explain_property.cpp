@@ -352,7 +352,7 @@ RC_GTEST_PROP(Explain, EachRemedyOfARejectionAdmitsThePod, ()) {
   }
   log(node, state, pod);
   RC_LOG() << explained.summary << "\n";
-  RC_ASSERT(explained.remedies.size() <= 7U);
+  RC_ASSERT(explained.remedies.size() <= 8U);
   bool has_pods = false;
   for (const Remedy& remedy : explained.remedies) {
     check_remedy(node, state, pod, remedy);

@@ -34,14 +34,10 @@ class RequestSearch {
       : failure_(failure), trials_(trials), missing_(find_missing(failure)) {}
 
   std::vector<Remedy> run() {
-    find_single_changes();
-    std::vector<Remedy> remedies;
-    for (const RequestChange& change : found_) remedies.push_back(remedy({change}));
-    const auto several = several_changes();
-    if (several.empty()) return remedies;
-    if (remedies.empty()) return {remedy(several)};
-    if (size_of(several) >= found_.front().size()) return remedies;
-    return {remedy(several), std::move(remedies.front())};
+    std::vector<Remedy> remedies = smallest_changes();
+    // Last, as the container loses what it has asked for.
+    if (const auto change = without_exclusive_cpus()) remedies.push_back(remedy({*change}));
+    return remedies;
   }
 
   /// Returns the pod with what is missing at the nearest place, and nothing else, changed; nullopt
@@ -74,6 +70,27 @@ class RequestSearch {
   [[nodiscard]] bool is_of_step(const Target& target) const {
     if (failure_.is_whole_pod()) return !target;
     return target && failure_.pod.containers[*target].name == failure_.step.object;
+  }
+
+  [[nodiscard]] std::vector<Remedy> smallest_changes() {
+    find_single_changes();
+    std::vector<Remedy> remedies;
+    for (const RequestChange& change : found_) remedies.push_back(remedy({change}));
+    const auto several = several_changes();
+    if (several.empty()) return remedies;
+    if (remedies.empty()) return {remedy(several)};
+    if (size_of(several) >= found_.front().size()) return remedies;
+    return {remedy(several), std::move(remedies.front())};
+  }
+
+  [[nodiscard]] std::optional<RequestChange> without_exclusive_cpus() {
+    for (const Target& target : targets()) {
+      const auto to = shared_amount(failure_, target);
+      if (!to) continue;
+      const RequestChange change{target, "cpu", requested(failure_.pod, target, "cpu"), *to, true};
+      if (is_admitted({change})) return change;
+    }
+    return std::nullopt;
   }
 
   /// Leaves the smallest changes in `found_`, the smallest first.

@@ -17,6 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
 
 constexpr const char* kUntilItEnds =
@@ -157,10 +158,29 @@ TEST(Causes, AmountsAreInWholeMebibytes) {
                     Contains("container c: memory 5500M (5246Mi) -> 5Gi (requests and limits)")));
 }
 
+TEST(Causes, EachTermOfAReservationIsNamed) {
+  Config config = aligning_config("none");
+  config.kube_reserved["memory"] = "2Gi";
+  config.system_reserved["memory"] = "1Gi";
+  (*config.eviction_hard)["memory.available"] = "5%";
+  const TestNode node = node_running({}, config, {pod("a", {{"memory", "25Gi"}})});
+  EXPECT_THAT(
+      texts_of(explained_on(node, pod("web", {{"memory", "3Gi"}}))),
+      IsSupersetOf({"kubeReserved: memory 2Gi -> 1433Mi", "systemReserved: memory 1Gi -> 409Mi",
+                    "evictionHard: memory.available 5% (1638Mi) -> 1023Mi"}));
+}
+
 TEST(Causes, ARequestMayAlsoNeedMoreNumaNodes) {
   const TestNode node = node_running({.numa = 4, .gib = 32}, with_memory_policy("restricted"), {});
   EXPECT_THAT(texts_of(explained_on(node, pod("web", with("4", "60Gi")))),
               Contains("container c: cpu 4 -> 9 (requests and limits)"));
+}
+
+TEST(Causes, AContainerMayDoWithoutExclusiveCpus) {
+  const TestNode node = node_running({.numa = 4, .gib = 32}, with_memory_policy("restricted"), {});
+  const auto texts = texts_of(explained_on(node, pod("web", with("4", "60Gi"))));
+  EXPECT_THAT(texts, Contains("container c: cpu 4 -> 3999m (requests and limits; then without "
+                              "exclusive CPUs)"));
 }
 
 TEST(Causes, AContainerMayMakeItsPodNeedMoreNumaNodes) {
