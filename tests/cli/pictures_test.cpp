@@ -178,7 +178,7 @@ TEST_F(Pictures, WhoPrintsJson) {
 TEST_F(Pictures, WhoRefusesOtherCpus) {
   const Outcome gone = pinfold("who", "7-8");
   EXPECT_EQ(gone.status, 2);
-  EXPECT_THAT(gone.err, HasSubstr("CPUs '7-8': the machine has the CPUs 0-7"));
+  EXPECT_THAT(gone.err, HasSubstr("CPUs '7-8': the machine has CPUs 0-7"));
   EXPECT_THAT(pinfold("who", "seven").err, HasSubstr("'seven'"));
 }
 

@@ -9,6 +9,7 @@
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "pinfold/types/named.hpp"
 #include "summary.hpp"
 #include "table.hpp"
 #include "trials.hpp"
@@ -115,15 +116,15 @@ std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation
   if (!node.cpu().is_static() || reserved.empty() || !is_shared) return notes;
   if (!node.cpu().options().strict_cpu_reservation) {
     notes.push_back(fmt::format(
-        "As in a kubelet, the shared pool includes the reserved CPUs {}; they are only never "
-        "exclusive. cpuManagerPolicyOptions: strict-cpu-reservation keeps all pods off them",
-        reserved.to_string()));
+        "As in a kubelet, the shared pool includes the reserved {}; {} only never exclusive. "
+        "cpuManagerPolicyOptions: strict-cpu-reservation keeps all pods off {}",
+        cpus_named(reserved), one_or_more(reserved, "it is", "they are"),
+        one_or_more(reserved, "it", "them")));
   }
   if (const CpuSet siblings = node.cpu().reserved_cores() - reserved; !siblings.empty()) {
-    const bool is_one = siblings.size() == 1;
-    notes.push_back(fmt::format("{} {} not reserved and share{} a core with reserved CPUs",
-                                explain_detail::cpus_named(siblings), is_one ? "is" : "are",
-                                is_one ? "s" : ""));
+    notes.push_back(fmt::format(
+        "{} {} a core with reserved CPUs", cpus_named(siblings),
+        one_or_more(siblings, "is not reserved and shares", "are not reserved and share")));
   }
   return notes;
 }

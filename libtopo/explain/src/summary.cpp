@@ -10,6 +10,7 @@
 #include "memory_ties.hpp"
 #include "pinfold/align/explanation.hpp"
 #include "pinfold/decide/allocatable.hpp"
+#include "pinfold/types/named.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {
