@@ -44,6 +44,17 @@ std::string holders_of_all(const Failure& failure) {
   return fmt::format(" (held by {})", explain_detail::listed(parts));
 }
 
+/// Returns whether the second change is one of an amount that the first one has changed.
+bool changes_again(const explain_detail::MetShortage& first,
+                   const explain_detail::MetShortage& second) {
+  const auto is_changed = [&](const explain_detail::RequestChange& change) {
+    return std::any_of(first.changes.begin(), first.changes.end(), [&](const auto& other) {
+      return other.target == change.target && other.resource == change.resource;
+    });
+  };
+  return std::any_of(second.changes.begin(), second.changes.end(), is_changed);
+}
+
 /// Returns what would still be in the way once what is missing is not; nothing if the pod would
 /// then be admitted.
 std::vector<std::string> next_obstacles(const Failure& failure) {
@@ -57,7 +68,8 @@ std::vector<std::string> next_obstacles(const Failure& failure) {
                                 next->why.reason, explain_detail::summarize(*next),
                                 holders_of_all(*next)));
     auto more = explain_detail::with_shortage_met(*next);
-    if (more) more->change = met->change + " and " + more->change;
+    if (!more || changes_again(*met, *more)) break;
+    more->change = met->change + " and " + more->change;
     met = std::move(more);
   }
   return notes;

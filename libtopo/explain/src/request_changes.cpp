@@ -46,7 +46,7 @@ class RequestSearch {
     std::vector<RequestChange> changes = shared_pool_filled();
     if (changes.empty() && !missing_.empty()) changes = fitting_into(missing_.front());
     if (changes.empty()) return std::nullopt;
-    return MetShortage{remedy(changes).text, changed(failure_.pod, changes)};
+    return MetShortage{changes, remedy(changes).text, changed(failure_.pod, changes)};
   }
 
  private:
@@ -252,7 +252,8 @@ class RequestSearch {
   [[nodiscard]] Quantity whole_cores(const std::string& resource, const Quantity& amount) const {
     const bool in_cores = resource == "cpu" && failure_.node.cpu().options().full_pcpus_only;
     const std::int64_t group = in_cores ? std::max(failure_.node.machine().cpus_per_core(), 1) : 1;
-    return Quantity::of(amount.value() / group * group, Quantity::Format::kDecimalSi);
+    const std::int64_t whole = amount.milli_value() / 1000;  // value() would round up
+    return Quantity::of(whole / group * group, Quantity::Format::kDecimalSi);
   }
 
   [[nodiscard]] Remedy remedy(const std::vector<RequestChange>& changes) const {

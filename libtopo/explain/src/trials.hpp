@@ -8,6 +8,7 @@
 
 #include "outcome.hpp"
 #include "pinfold/explain/remedy.hpp"
+#include "request_change.hpp"
 
 namespace pinfold::explain_detail {
 
@@ -41,7 +42,8 @@ class Trials {
 
 /// A pod that no longer requests what is missing.
 struct MetShortage {
-  std::string change;  ///< "container main: cpu 6 -> 4 (requests and limits)"
+  std::vector<RequestChange> changes;
+  std::string change;  ///< of all of them: "container main: cpu 6 -> 4 (requests and limits)"
   PodSpec pod;
 };
 /// Returns the pod with what is missing at the nearest place changed, whether it fits then or not;

@@ -202,6 +202,11 @@ TEST(Causes, TheNextObstacleIsNamedWithItsHolders) {
               Contains(AllOf(HasSubstr("Even with container c: cpu 4 -> 3 (requests and limits) it "
                                        "would be rejected, OutOfcpu: default/web requests 3 CPUs"),
                              HasSubstr("default/z 1500m"))));
+  EXPECT_THAT(explained_on(node, pod("web", with("4", "1Gi"))).notes,
+              Not(Contains(HasSubstr(" and container c: cpu 3"))));
+  EXPECT_THAT(explained_on(node, pod("web", with("3", "1Gi"))).notes,
+              Not(Contains(HasSubstr("Even with"))))
+      << "one CPU fits";
 }
 
 TEST(Causes, TwoSmallChangesComeBeforeALargeOne) {
