@@ -456,7 +456,8 @@ std::string most(const Failure& alone, const Missing& missing) {
   if (width == 1 && is_named) where = " for pods on " + numa_nodes(missing.numa_nodes);
   if (parts.size() == 1 && is_nothing) {
     const std::string& resource = missing.amounts.front().resource;
-    return fmt::format("this machine has no {}{}", resource == "cpu" ? "CPUs" : resource, where);
+    return fmt::format("this machine has no {}{}", resource == "cpu" ? "CPUs" : resource,
+                       is_named ? where : " for pods");
   }
   return fmt::format("this machine has at most {}{}", listed(parts), where);
 }

@@ -235,6 +235,9 @@ TEST(Causes, WhatTheNodeDoesNotHaveIsCalledSo) {
   EXPECT_EQ(rejected.summary,
             "default/web requests 1Gi of hugepages-1Gi, and this node has none for pods");
   EXPECT_EQ(rejected.limit, "this machine has no hugepages-1Gi for pods");
+  const TestNode aligning = node_running({}, with_memory_policy("single-numa-node"), {});
+  EXPECT_EQ(explained_on(aligning, rejected.pod).limit,
+            "this machine has no hugepages-1Gi for pods");
 }
 
 TEST(Causes, AnEmptyNodeIsCalledSo) {
