@@ -200,8 +200,8 @@ StartAdvice correct_amount(const FailedStart& start) {
   for (const auto& [field, amounts] : settings) {
     for (const auto& [name, text] : *amounts) {
       if (text.ends_with('%') || Quantity::parse(text)) continue;
-      return {fmt::format("{}: {} '{}': expected an amount such as 500m or 1Gi", field,
-                          printable(name), printable(text)),
+      return {fmt::format("{}: {} '{}': {}", field, printable(name), printable(text),
+                          expected_quantity(text)),
               ""};
     }
   }
