@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "admitted.hpp"
@@ -21,12 +22,23 @@ using explain_detail::Failure;
 
 namespace {
 
-/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs)" for the resources of a failure; "" if no pod
-/// holds any.
+/// Returns the resources that some place lacks.
+std::set<std::string> missing_resources(const Failure& failure) {
+  std::set<std::string> names;
+  for (const explain_detail::Missing& place : explain_detail::find_missing(failure)) {
+    for (const Amounts& amounts : place.amounts) names.insert(amounts.resource);
+  }
+  return names;
+}
+
+/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs)" for the resources that a failure lacks; "" if no
+/// pod holds any.
 std::string holders_of_all(const Failure& failure) {
   constexpr std::size_t kMostHolders = 4;
+  const std::set<std::string> names = missing_resources(failure);
   std::vector<std::string> parts;
   for (const OccupiedResource& resource : explain_detail::occupied(failure)) {
+    if (!names.contains(resource.resource)) continue;
     for (const OccupiedPlace& place : resource.places) {
       for (const Holder& holder : place.holders) {
         parts.push_back(

@@ -209,6 +209,15 @@ TEST(Causes, TheNextObstacleIsNamedWithItsHolders) {
       << "one CPU fits";
 }
 
+TEST(Causes, OnlyWhatIsMissingHasHolders) {
+  const TestNode node =
+      node_running({}, with_memory_policy("none"), {pod("a1", with("2", "10Gi"))});
+  EXPECT_THAT(explained_on(node, pod("web", with("2", "30Gi"))).notes,
+              Contains(AllOf(HasSubstr("memory 30Gi -> 21Gi (requests and limits) it would be"),
+                             HasSubstr("default/a1 has memory on NUMA node 0 alone"),
+                             Not(HasSubstr("held by")))));
+}
+
 TEST(Causes, TwoSmallChangesComeBeforeALargeOne) {
   const TestNode node =
       node_running({.cpus = 16, .gib = 64}, with_memory_policy("single-numa-node"),
