@@ -9,7 +9,10 @@
 #include <variant>
 
 #include "adopted_groups.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/metrics.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/agent/readmission.hpp"

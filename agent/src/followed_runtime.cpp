@@ -1,5 +1,7 @@
 #include "pinfold/agent/followed_runtime.hpp"
 
+#include "pinfold/agent/enforced_layout.hpp"
+
 namespace pinfold::agent {
 
 void FollowedRuntime::set_search(enforce::ForeignSearch search) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/enforce/process_table.hpp"
 
 namespace pinfold::agent {

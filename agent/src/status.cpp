@@ -6,8 +6,10 @@
 #include <map>
 
 #include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/decide/allocatable.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -18,7 +20,7 @@ std::string find_problem(const ObservedCgroups& enforced, const std::string& dir
                          const enforce::GroupSettings& desired, const ObservedContainer& observed) {
   if (!desired.cpus.empty() && observed.effective_cpus != desired.cpus) {
     const std::string by = enforced.narrowed_by(directory, desired.cpus);
-    return fmt::format("runs on CPUs {}, expected {}{}{}", observed.effective_cpus.to_string(),
+    return fmt::format("runs on {}, expected {}{}{}", cpus_named(observed.effective_cpus),
                        desired.cpus.to_string(), by.empty() ? "" : ": ", by);
   }
   if (!desired.mems.empty() && observed.effective_mems != desired.mems) {

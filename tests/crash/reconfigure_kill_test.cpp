@@ -8,6 +8,7 @@
 #include "agent_world.hpp"
 #include "memory_fs.hpp"
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/open_agent.hpp"

@@ -10,6 +10,7 @@
 #include "draw.hpp"
 #include "model_kernel.hpp"
 #include "node_samples.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/reconfiguration.hpp"

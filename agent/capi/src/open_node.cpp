@@ -4,6 +4,7 @@
 
 #include "node_call.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/decide/config_effects.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"

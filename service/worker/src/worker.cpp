@@ -15,7 +15,9 @@
 #include <utility>
 
 #include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/agent/outcome.hpp"
+#include "pinfold/types/named.hpp"
 #include "queue_entry.hpp"
 
 // How it works
@@ -303,7 +305,7 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);
   if (!report.overlap.empty()) {
     log(LogLevel::kWarning,
-        "overlap: other processes could run on the exclusive CPUs " + report.overlap.to_string());
+        "overlap: other processes could run on the exclusive " + cpus_named(report.overlap));
   }
   for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));
   for (const std::string& line : report.moved) log(LogLevel::kInfo, "applied: " + line);

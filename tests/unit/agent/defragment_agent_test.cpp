@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/measured_steps.hpp"
 #include "pinfold/agent/node_file.hpp"
@@ -150,7 +151,7 @@ TEST_F(Defragment, WaitsForOfflineCpus) {
   const auto planned = plan_defragmentation(*agent_, pod("new", 3), {});
   ASSERT_FALSE(planned);
   EXPECT_EQ(planned.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(planned.error().message, HasSubstr("CPUs 7 of this node are offline"));
+  EXPECT_THAT(planned.error().message, HasSubstr("CPU 7 of this node is offline"));
 }
 
 TEST_F(Defragment, OfflineCpusStayOfflineOnTheSameMachine) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "agent_world.hpp"
+#include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/checkpoint/store.hpp"

@@ -12,6 +12,7 @@
 #include "node/explain.hpp"
 #include "pinfold/agent/admission.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/picture/text.hpp"

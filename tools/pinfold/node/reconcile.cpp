@@ -11,6 +11,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/agent/watch.hpp"
 #include "pinfold/text/message.hpp"
 #include "stop_signals.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/observed_cgroups.hpp"
 
 namespace pinfold::nri {
 

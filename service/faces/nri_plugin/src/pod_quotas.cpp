@@ -6,6 +6,7 @@
 
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/followed_runtime.hpp"
+#include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 
