@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "request_change.hpp"
-#include "settings.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {

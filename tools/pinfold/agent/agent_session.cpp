@@ -12,6 +12,7 @@
 #include "agent/config_source.hpp"
 #include "agent/kubelet_program.hpp"
 #include "input.hpp"
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/checkpoint/files.hpp"

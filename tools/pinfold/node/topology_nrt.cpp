@@ -11,6 +11,7 @@
 #include "agent/config_source.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "output.hpp"
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/inspect.hpp"

@@ -21,6 +21,7 @@
 #include "agent/command_line.hpp"
 #include "agent/node_source.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/forecaster/forecaster.hpp"
 #include "pinfold/process/notify.hpp"

@@ -13,6 +13,7 @@
 #include "agent/agent_session.hpp"
 #include "agent/config_source.hpp"
 #include "input.hpp"
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/api/pod_documents.hpp"
