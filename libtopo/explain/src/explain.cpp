@@ -48,12 +48,8 @@ std::string holders_of_all(const Failure& failure) {
     }
   }
   if (parts.empty()) return "";
-  const std::size_t count = parts.size();
-  if (count > kMostHolders) {
-    parts.resize(kMostHolders);
-    parts.push_back(fmt::format("{} more", count - kMostHolders));
-  }
-  return fmt::format(" (held by {})", explain_detail::listed(parts));
+  return fmt::format(" (held by {})",
+                     explain_detail::listed(first_named(std::move(parts), kMostHolders, "more")));
 }
 
 /// Returns whether the second change is one of an amount that the first one has changed.
@@ -113,10 +109,7 @@ std::string unknown_requests(const NodeState& state, const PodUid& pod) {
   if (names.empty()) return "";
   constexpr std::size_t kMostNamed = 3;
   const std::size_t count = names.size();
-  if (count > kMostNamed) {
-    names.resize(kMostNamed);
-    names.push_back(fmt::format("{} more", count - kMostNamed));
-  }
+  names = first_named(std::move(names), kMostNamed, "more");
   const Quantity cpus = amount_of(others_held(state, pod), "cpu");
   return fmt::format(
       "{} pod{} known only from the kubelet's files ({}): {} {} counted, and any other requests "

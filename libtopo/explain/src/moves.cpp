@@ -109,12 +109,9 @@ std::vector<Remedy> container_moves(const Failure& failure, Trials& trials) {
   if (!trials.admits(failure.node, std::move(plan->next), failure.pod)) return {};
   std::vector<std::string> names;
   for (const PlannedContainer& move : plan->moves) {
-    if (names.size() == kMostMovesNamed) break;
     names.push_back(move_text(failure.state, move));
   }
-  if (const std::size_t more = plan->moves.size() - names.size(); more > 0) {
-    names.push_back(fmt::format("{} more container{}", more, more == 1 ? "" : "s"));
-  }
+  names = first_named(std::move(names), kMostMovesNamed, "more containers");
   const bool may_be_fewer = !plan->optimal && plan->moves.size() > 1;
   return {Remedy{Remedy::Kind::kMoves,
                  listed(names) + (plan->moves.size() == 1 ? " moves" : " move") +

@@ -34,4 +34,18 @@ std::string bytes_named(std::uint64_t bytes) {
   return text == std::to_string(amount) ? text + " bytes" : text;
 }
 
+std::vector<std::string> first_named(std::vector<std::string> names, std::size_t most,
+                                     std::string_view rest) {
+  if (names.size() <= most + 1) return names;
+  const std::size_t left_out = names.size() - most;
+  names.resize(most);
+  names.push_back(fmt::format("{} {}", left_out, rest));
+  return names;
+}
+
+std::string listed(const std::vector<std::string>& parts) {
+  if (parts.size() < 2) return fmt::format("{}", fmt::join(parts, ""));
+  return fmt::format("{} and {}", fmt::join(parts.begin(), parts.end() - 1, ", "), parts.back());
+}
+
 }  // namespace pinfold
