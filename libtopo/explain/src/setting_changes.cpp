@@ -91,7 +91,10 @@ std::vector<Setting> other_settings(const Failure& failure) {
   add_looser_policies(config, all);
   if (config.gates().pod_level_resource_managers) {
     Setting& setting =
-        all.emplace_back(Setting{"featureGates: PodLevelResourceManagers true -> false", config});
+        all.emplace_back(Setting{"featureGates: PodLevelResourceManagers true -> false (no "
+                                 "container of a pod with pod-level resources has exclusive CPUs "
+                                 "then)",
+                                 config});
     setting.config.feature_gates["PodLevelResourceManagers"] = false;
   }
   return all;

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "memory_ties.hpp"
 #include "pinfold/align/explanation.hpp"
@@ -93,11 +96,34 @@ std::vector<MemoryTie> groups_at(const Failure& failure, const std::vector<std::
   return ties;
 }
 
+/// Returns " (CPU 16 is not reserved, but its core is not whole without a reserved one)" if CPUs
+/// are missing on NUMA nodes that have such CPUs, else "".
+std::string unusable_siblings(const Failure& failure, const Missing& missing) {
+  const bool lacks_cpus =
+      std::any_of(missing.amounts.begin(), missing.amounts.end(),
+                  [](const Amounts& amounts) { return amounts.resource == "cpu"; });
+  if (!lacks_cpus || !failure.node.cpu().options().full_pcpus_only) return "";
+  const Machine& machine = failure.node.machine();
+  CpuSet here;
+  for (const std::int32_t id : missing.numa_nodes) {
+    if (const auto position = machine.numa_position(NumaId{id})) {
+      here |= machine.cpus_of_numa(*position);
+    }
+  }
+  const CpuSet siblings =
+      (failure.node.cpu().reserved_cores() - failure.node.cpu().reserved()) & here;
+  if (siblings.empty()) return "";
+  return fmt::format(
+      " ({} {} not reserved, but full-pcpus-only gives whole cores, and {} with a reserved CPU)",
+      cpus_named(siblings), one_or_more(siblings, "is", "are"),
+      one_or_more(siblings, "it shares its core", "they share cores"));
+}
+
 std::string lacking_on_several(const Failure& failure, const Missing& missing) {
   return fmt::format(
-      "needs {} on {} NUMA nodes, the fewest that can have it ({}): {} together lack {}",
+      "needs {} on {} NUMA nodes, the fewest that can have it ({}): {} together lack {}{}",
       needs(failure.amounts), missing.numa_nodes.size(), policy_of(failure),
-      numa_nodes(missing.numa_nodes), needs(missing.amounts));
+      numa_nodes(missing.numa_nodes), needs(missing.amounts), unusable_siblings(failure, missing));
 }
 
 /// Returns "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 has enough,
@@ -336,6 +362,25 @@ std::string too_few_whole_cores(const Failure& failure) {
   return needs(failure.amounts);
 }
 
+/// Returns " (NUMA node 1 alone lacks 1Gi)" for the NUMA node without a group that lacks least; ""
+/// if there is none.
+std::string nearest_node(const Failure& failure, const Amounts& memory) {
+  const std::vector<MemoryTie> ties = find_ties(failure);
+  std::optional<std::pair<Quantity, std::int32_t>> nearest;
+  for (const std::int32_t id : numa_ids({memory})) {
+    const bool is_in_group = std::any_of(ties.begin(), ties.end(), [&](const MemoryTie& tie) {
+      return tie.numa_nodes.size() > 1 &&
+             std::find(tie.numa_nodes.begin(), tie.numa_nodes.end(), id) != tie.numa_nodes.end();
+    });
+    const Quantity lack = memory.needed - free_at(memory, id);
+    const bool is_nearer = lack.sign() > 0 && (!nearest || lack < nearest->first);
+    if (!is_in_group && is_nearer) nearest = {lack, id};
+  }
+  if (!nearest) return "";
+  return fmt::format(" ({} alone lacks {})", numa_nodes({nearest->second}),
+                     readable(nearest->first, AmountRounding::kUp));
+}
+
 /// Explains memory that the node has free, by the rule of the memory manager: which NUMA nodes may
 /// serve it, and who keeps others from that.
 std::string of_memory(const Failure& failure) {
@@ -353,8 +398,8 @@ std::string of_memory(const Failure& failure) {
   if (serving.empty()) {
     return fmt::format(
         "needs {}, which the node has free, but not on NUMA nodes that may serve it "
-        "together{}",
-        needs(memory), why);
+        "together{}{}",
+        needs(memory), memory.size() == 1 ? nearest_node(failure, memory.front()) : "", why);
   }
   if (static_cast<int>(serving.size()) > fewest) {
     return fmt::format(

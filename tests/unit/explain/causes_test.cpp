@@ -60,8 +60,8 @@ TEST(Causes, ANumaNodeThatServesAloneDoesNotServeWithOthers) {
       node_running({}, with_memory_policy("none"), {pod("a1", with("500m", "10Gi"))});
   EXPECT_EQ(explained_on(node, pod("web", with("500m", "17Gi"))).summary,
             std::string("Container c of default/web needs 17Gi of memory, which the node has free, "
-                        "but not on NUMA nodes that may serve it together: default/a1 has memory "
-                        "on NUMA node 0 alone") +
+                        "but not on NUMA nodes that may serve it together (NUMA node 1 alone lacks "
+                        "1Gi): default/a1 has memory on NUMA node 0 alone") +
                 kUntilItEnds);
 }
 

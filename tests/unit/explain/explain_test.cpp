@@ -798,6 +798,20 @@ TEST(Explain, ALooserPolicyIsFound) {
                "NUMA nodes)"));
 }
 
+TEST(Explain, AFeatureGateThatGivesUpExclusiveCpusSaysSo) {
+  Config config = aligning_config("single-numa-node");
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  const Amounts five = {{"cpu", "5"}, {"memory", "1Gi"}};
+  PodSpec web = pod("web", five);
+  web.resources = container("", five).resources;
+  TestNode used({}, config);
+  ASSERT_EQ(used.admit(pod("a", {{"cpu", "6"}, {"memory", "1Gi"}})), "");
+  ASSERT_EQ(used.admit(pod("b", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
+  EXPECT_THAT(texts(find_remedies(used.node(), used.state(), web)),
+              Contains(HasSubstr("PodLevelResourceManagers true -> false (no container of a pod "
+                                 "with pod-level resources has exclusive CPUs then)")));
+}
+
 TEST(Explain, TheSameArgumentsGiveTheSameExplanation) {
   TestNode node({}, aligning_config("single-numa-node"));
   for (const char* const name : {"a", "b", "c", "d"}) {
