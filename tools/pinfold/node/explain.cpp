@@ -191,7 +191,7 @@ std::vector<std::string> remedies_of(const Explanation& explanation) {
 /// Returns the sentences before the table: the summary, the reason and the notes.
 std::vector<std::string> opening_of(const Explanation& explanation) {
   std::vector<std::string> all = {explanation.summary + "."};
-  if (explanation.rejection) {
+  if (explanation.rejection && !waits_for_cpus(explanation)) {
     all.push_back(fmt::format("Rejected, {}: {}", explanation.rejection->reason,
                               explanation.rejection->message));
   }
@@ -293,21 +293,15 @@ Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent&
 
 std::string holders_text(const OccupiedPlace& place) {
   constexpr std::size_t kMost = 3;
-  const std::size_t count = place.holders.size();
-  const std::size_t named =
-      count == kMost + 1 ? count : kMost;  // "and 1 more" is as long as a name
   std::vector<std::string> parts;
   for (const Holder& holder : place.holders) {
-    if (parts.size() == named) break;
     std::string part = to_string(holder) + " " + readable(holder.amount, AmountRounding::kDown);
     if (!holder.spread_over.empty()) {
       part += fmt::format(" on NUMA {}", fmt::join(holder.spread_over, ","));
     }
     parts.push_back(std::move(part));
   }
-  std::string text = fmt::format("{}", fmt::join(parts, ", "));
-  if (count > named) text += fmt::format(" and {} more", count - named);
-  return text;
+  return listed(first_named(std::move(parts), kMost, "more"));
 }
 
 /// Sums over the NUMA nodes, for an amount that need not be on one of them.
@@ -423,6 +417,20 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
   return text + rest;
 }
 
+/// Returns "2 of 3 pods are admitted, not shop/web."; "" for one pod.
+std::string count_text(const std::vector<Explained>& all) {
+  std::vector<std::string> others;
+  for (const auto& [explanation, state] : all) {
+    if (!explanation.rejection) continue;
+    others.push_back(explanation.pod.namespace_name + "/" + explanation.pod.name);
+  }
+  if (all.size() < 2) return "";
+  const std::size_t admitted = all.size() - others.size();
+  return "\n" + as_lines({fmt::format("{} of {} pods {} admitted{}.", admitted, all.size(),
+                                      admitted == 1 ? "is" : "are",
+                                      others.empty() ? "" : ", not " + listed(others))});
+}
+
 /// Names the files of the kubelet below --sysfs.
 Result<ExplainOptions> with_kubelet(ExplainOptions options) {
   if (!options.of_kubelet) return options;
@@ -451,11 +459,14 @@ Result<ExitStatus> run(const ExplainOptions& given) {
                  as_text(explanation, options));
     }
   }
-  if (options.agent.output == OutputFormat::kJson) fmt::print("{}", json_text(document));
-  const bool rejected = std::any_of(all.begin(), all.end(), [](const Explained& one) {
-    return one.explanation.rejection.has_value();
-  });
-  return rejected ? kNo : kYes;
+  fmt::print("{}",
+             options.agent.output == OutputFormat::kJson ? json_text(document) : count_text(all));
+  const auto is_any = [&](auto is_so) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Explained& one) { return is_so(one.explanation); });
+  };
+  if (is_any(waits_for_cpus)) return kBadRequest;  // as `admit`, which fails
+  return is_any([](const Explanation& one) { return one.rejection.has_value(); }) ? kNo : kYes;
 }
 
 }  // namespace
