@@ -163,6 +163,24 @@ std::string wide_lines(const std::string& directory, const std::string& command)
   return wide;
 }
 
+TEST_F(Explain, AReasonOfSeveralContainersIsPrintedOnceInEachPart) {
+  dir_.write("shared.yaml",
+             "kind: Pod\nmetadata: {name: shared, namespace: shop}\n"
+             "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}},\n"
+             "  {name: log, resources: {requests: {cpu: 100m}}}]}\n");
+  const Outcome explained = on_node("explain", "shared.yaml");
+  EXPECT_EQ(explained.status, 0) << explained.err;
+  EXPECT_THAT(explained.out,
+              AllOf(HasSubstr("  log        host       as main"), HasSubstr("  log   as main\n")));
+  const std::string reason = "its pod is Burstable";
+  std::size_t count = 0;
+  for (auto at = explained.out.find(reason); at != std::string::npos;
+       at = explained.out.find(reason, at + 1)) {
+    ++count;
+  }
+  EXPECT_EQ(count, 2U) << explained.out;
+}
+
 TEST_F(Explain, FitsATerminalOf80Columns) {
   dir_.write("small.yaml", pod("small", 2));
   dir_.write("other.yaml",

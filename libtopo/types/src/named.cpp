@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "pinfold/types/quantity.hpp"
 
@@ -41,6 +42,12 @@ std::vector<std::string> first_named(std::vector<std::string> names, std::size_t
   names.resize(most);
   names.push_back(fmt::format("{} {}", left_out, rest));
   return names;
+}
+
+std::string some_named(std::vector<std::string> names, std::size_t most) {
+  const std::size_t all = names.size();
+  names = first_named(std::move(names), most, "more");
+  return names.size() < all ? listed(names) : fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string listed(const std::vector<std::string>& parts) {

@@ -37,6 +37,8 @@ TEST(Named, ASingleNameIsNotHiddenBehindACount) {
   EXPECT_EQ(listed(first_named(names, 2, "more pods")), "a, b and 2 more pods");
   EXPECT_EQ(listed(first_named({"a", "b"}, 1, "more")), "a and b");
   EXPECT_EQ(listed(first_named({}, 1, "more")), "");
+  EXPECT_EQ(some_named(names, 3), "a, b, c, d");
+  EXPECT_EQ(some_named(names, 2), "a, b and 2 more");
 }
 
 }  // namespace

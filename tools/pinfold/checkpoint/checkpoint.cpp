@@ -103,7 +103,7 @@ std::string names_of(const std::vector<checkpoint::Difference>& lost) {
   std::vector<std::string> names;
   names.reserve(lost.size());
   for (const auto& difference : lost) names.push_back(escaped(difference.object));
-  return listed(first_named(std::move(names), 3, "more"));
+  return some_named(std::move(names), 3);
 }
 
 std::string text_of(const std::vector<KubeletReading>& verdicts) {

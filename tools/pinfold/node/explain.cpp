@@ -301,7 +301,7 @@ std::string holders_text(const OccupiedPlace& place) {
     }
     parts.push_back(std::move(part));
   }
-  return listed(first_named(std::move(parts), kMost, "more"));
+  return some_named(std::move(parts), kMost);
 }
 
 /// Sums over the NUMA nodes, for an amount that need not be on one of them.
@@ -393,9 +393,11 @@ std::string containers_text(const std::vector<ContainerExplanation>& containers)
                    {"ISOLATION"},
                    {"CPUS, AND WHY", Align::kLeft, true},
                    {"QUOTA, AND WHY", Align::kLeft, true}});
+  FirstOfEach each;
   for (const ContainerExplanation& container : containers) {
-    table.add({container.resources.name, std::string(to_string(container.resources.isolation)),
-               container.cpus, container.quota});
+    const std::string& name = container.resources.name;
+    table.add({name, std::string(to_string(container.resources.isolation)),
+               each.shown(name, container.cpus), container.quota});
   }
   return "\n" + table.render(terminal_style(), 2);
 }

@@ -157,7 +157,7 @@ class Answers {
 
   /// Returns the names, cut after the second one: "a, b and 7 more".
   static std::string name_list(const std::vector<std::string>& names) {
-    return listed(first_named(names, 2, "more"));
+    return some_named(names, 2);
   }
 
   /// How many nodes answer alike, and the nearest of those that reject.

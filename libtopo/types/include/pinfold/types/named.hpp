@@ -31,6 +31,8 @@ namespace pinfold {
 /// pods" for a `rest` of "more pods". A single name stays: it says more than "1 more".
 [[nodiscard]] std::vector<std::string> first_named(std::vector<std::string> names, std::size_t most,
                                                    std::string_view rest);
+/// Returns "a, b, c", or "a, b and 2 more" with the first `most` of more names than one more.
+[[nodiscard]] std::string some_named(std::vector<std::string> names, std::size_t most);
 /// Returns "a, b and c".
 [[nodiscard]] std::string listed(const std::vector<std::string>& parts);
 
