@@ -702,6 +702,21 @@ TEST(Doctor, FindsAKernelWithoutCgroupV2) {
   EXPECT_EQ(features, (KernelFeatures{false, {}, {}, false, false}));
 }
 
+TEST(Doctor, AKubeletThatFailsOnCgroupV1IsAProblem) {
+  const DoctorTree tree;
+  tree.tree().dir().remove("sys/fs/cgroup");
+  tree.write("sys/fs/cgroup/cpuset/tasks", "");
+  tree.write("proc/1/mountinfo",
+             "31 24 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n");
+  for (const auto& [field, expected] : {std::pair("failCgroupV1: true\n", "problem"),
+                                        std::pair("failCgroupV1: false\n", "warning")}) {
+    tree.write(kConfig, std::string(kStatic) + field);
+    EXPECT_THAT(
+        complaints(check_system(observe_doctor(tree))),
+        Contains(std::string(expected) + " cgroup-mode: cgroup v1 below /sys/fs/cgroup/cpuset"));
+  }
+}
+
 TEST(Doctor, NamesCgroupModes) {
   const DoctorTree tree;
   const std::string v1 =
