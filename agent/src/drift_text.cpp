@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "pinfold/types/named.hpp"
+
 namespace pinfold::agent {
 
 std::string describe(const enforce::NarrowGroup& group) {
   const std::string why =
       group.partition.empty() ? "" : fmt::format(", as '{}' is a partition", group.partition);
-  return fmt::format("'{}' has CPUs {}{}", group.directory, group.cpus.to_string(), why);
+  return fmt::format("'{}' has {}{}", group.directory, cpus_named(group.cpus), why);
 }
 
 /// Adds foreign groups whose processes run on exclusive CPUs or cannot be read.
@@ -21,17 +23,18 @@ void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const 
           fmt::format("'{}': its processes are unknown: {}", group.directory, group.problem));
     }
     if (overlap.empty()) continue;
+    const std::string_view is = one_or_more(overlap, "is", "are");
     const std::string processes =
         group.problem.empty()
             ? fmt::format("{} process{}", group.processes, group.processes == 1 ? "" : "es")
             : fmt::format("its processes are unknown ({})", group.problem);
     lines.push_back(group.is_own
-                        ? fmt::format("'{}': {} in this group itself, on CPUs {} that are "
+                        ? fmt::format("'{}': {} in this group itself, on {} that {} "
                                       "exclusive to containers: move them into another group",
-                                      group.directory, processes, overlap.to_string())
-                        : fmt::format("'{}': a foreign group, {}, on CPUs {} that are exclusive "
+                                      group.directory, processes, cpus_named(overlap), is)
+                        : fmt::format("'{}': a foreign group, {}, on {} that {} exclusive "
                                       "to containers",
-                                      group.directory, processes, overlap.to_string()));
+                                      group.directory, processes, cpus_named(overlap), is));
   }
 }
 

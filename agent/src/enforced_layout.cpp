@@ -13,6 +13,7 @@
 #include "pinfold/enforce/narrowed.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 #include "pinfold/enforce/partitions.hpp"
+#include "pinfold/types/named.hpp"
 #include "stray_processes.hpp"
 
 // How it works
@@ -397,11 +398,13 @@ Result<void> EnforcedLayout::report(const Desired& desired, const Enforced& enfo
   });
   if (!concerns_this) return {};
   const auto above = enforce::find_narrow_group(cgroups_, root(), missing);
-  const std::string why = above && !above->partition.empty()
-                              ? describe(*above)
-                              : "they are offline, or a group above lacks them";
+  const std::string why =
+      above && !above->partition.empty()
+          ? describe(*above)
+          : std::string(one_or_more(missing, "it is offline, or a group above lacks it",
+                                    "they are offline, or a group above lacks them"));
   return fail(ErrorCode::kUnsupported,
-              fmt::format("'{}' lacks CPUs {}: {}", root(), missing.to_string(), why));
+              fmt::format("'{}' lacks {}: {}", root(), cpus_named(missing), why));
 }
 
 Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& container) {
@@ -484,9 +487,9 @@ Result<void> EnforcedLayout::attach(const Desired& desired, const ContainerId& c
   PINFOLD_LET(const CpuSet has, effective_cpus(group));
   if (has.intersects(others)) {
     return fail(ErrorCode::kBusy,
-                fmt::format("'{}' has CPUs {}, which are exclusive to other containers: it was not "
-                            "written as desired, run 'pinfold reconcile'",
-                            group.directory, (has & others).to_string()));
+                fmt::format("'{}' has {}, exclusive to other containers: it was not written as "
+                            "desired, run 'pinfold reconcile'",
+                            group.directory, cpus_named(has & others)));
   }
   return enforce::attach(group, process);
 }

@@ -13,6 +13,7 @@
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/decide/start_advice.hpp"
 #include "pinfold/memory/memory_drift.hpp"
+#include "pinfold/types/named.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold::agent {
@@ -96,7 +97,8 @@ void compare_places(const Machine& before, const Machine& after, Place Cpu::*pla
     if (same != nullptr && same->*place != cpu.*place) moved.insert(cpu.id);
   }
   if (moved.empty()) return;
-  out.push_back(fmt::format("CPUs {} have another {}", moved.to_string(), what));
+  out.push_back(
+      fmt::format("{} {} another {}", cpus_named(moved), one_or_more(moved, "has", "have"), what));
 }
 
 std::string distances_text(const NumaNode& node) {
@@ -256,8 +258,10 @@ std::vector<std::string> machine_differences(const Machine& before, const Machin
   std::vector<std::string> out;
   const CpuSet gone = before.all_cpus() - after.all_cpus() - offline;
   const CpuSet added = after.all_cpus() - before.all_cpus();
-  if (!gone.empty()) out.push_back(fmt::format("CPUs {} are gone", gone.to_string()));
-  if (!added.empty()) out.push_back(fmt::format("CPUs {} are new", added.to_string()));
+  if (!gone.empty())
+    out.push_back(fmt::format("{} {} gone", cpus_named(gone), one_or_more(gone, "is", "are")));
+  if (!added.empty())
+    out.push_back(fmt::format("{} {} new", cpus_named(added), one_or_more(added, "is", "are")));
   for (const NumaNode& node : before.numa_nodes()) {
     const NumaNode* const same = find_node(after, node.id);
     if (same == nullptr) {

@@ -9,6 +9,7 @@
 #include "pinfold/agent/earlier_node.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/offline.hpp"
+#include "pinfold/types/named.hpp"
 
 // How it works
 //
@@ -478,8 +479,8 @@ Result<ResizeOutcome> NodeAgent::resize(const ResizeRequest& request, Trace* tra
               change(std::move(next), fmt::format("resize container '{}'", container.name),
                      std::set{container.pod}));
   log(LogLevel::kInfo,
-      fmt::format("container '{}' of pod '{}': resized from CPUs {} to {}", container.name,
-                  container.pod, outcome.before.to_string(), outcome.after.to_string()));
+      fmt::format("container '{}' of pod '{}': resized from {} to {}", container.name,
+                  container.pod, cpus_named(outcome.before), outcome.after.to_string()));
   return outcome;
 }
 

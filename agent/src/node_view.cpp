@@ -9,6 +9,7 @@
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/agent/readmission.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::agent {
 tl::unexpected<Error> NodeView::enforces_nothing() {
@@ -161,8 +162,8 @@ Result<void> NodeView::verify_quiet(const ContainerId& container, const CpuSet& 
   for (const auto& [knob, unquiet] : quiet_->report().unquiet) {
     if (!unquiet.cpus.intersects(cpus)) continue;
     return fail(ErrorCode::kBusy,
-                fmt::format("its pod requires quiet CPUs, but CPUs {}: {}",
-                            (unquiet.cpus & cpus).to_string(), unquiet.error.message));
+                fmt::format("its pod requires quiet CPUs, but {}: {}",
+                            cpus_named(unquiet.cpus & cpus), unquiet.error.message));
   }
   for (const auto& [kind, error] : quiet_->report().unread) {
     return fail(ErrorCode::kBusy, fmt::format("its pod requires quiet CPUs, but {}: {}",

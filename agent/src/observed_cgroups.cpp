@@ -8,6 +8,7 @@
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/drift.hpp"
 #include "pinfold/enforce/narrowed.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -149,8 +150,8 @@ std::vector<std::string> ObservedCgroups::find_narrowed(const Desired& desired) 
     if (!has || *has == settings.cpus) continue;
     const std::string by = narrowed_by(group->directory, settings.cpus);
     if (by.empty()) continue;
-    lines.push_back(fmt::format("{}: runs on CPUs {}, expected {}: {}", to_string(name),
-                                has->to_string(), settings.cpus.to_string(), by));
+    lines.push_back(fmt::format("{}: runs on {}, expected {}: {}", to_string(name),
+                                cpus_named(*has), settings.cpus.to_string(), by));
   }
   return lines;
 }
@@ -168,14 +169,14 @@ Result<void> ObservedCgroups::verify(const Desired& desired, const ContainerId& 
     const CpuSet taken = *has & exclusive_cpus(desired);
     if (taken.empty()) return {};
     return fail(ErrorCode::kBusy,
-                fmt::format("'{}' can run on CPUs {}, which are exclusive to other containers",
-                            group->directory, taken.to_string()));
+                fmt::format("'{}' can run on {}, which {} exclusive to other containers",
+                            group->directory, cpus_named(taken), one_or_more(taken, "is", "are")));
   }
   if (*has == cpus) return {};
   const std::string by = narrowed_by(group->directory, cpus);
   return fail(ErrorCode::kBusy,
-              fmt::format("'{}' runs on CPUs {}, expected {}{}{}", group->directory,
-                          has->to_string(), cpus.to_string(), by.empty() ? "" : ": ", by));
+              fmt::format("'{}' runs on {}, expected {}{}{}", group->directory, cpus_named(*has),
+                          cpus.to_string(), by.empty() ? "" : ": ", by));
 }
 
 Result<void> ObservedCgroups::verify_room(const Desired& desired,
@@ -200,9 +201,11 @@ Result<void> ObservedCgroups::check_exclusive(const Desired& desired,
   const CpuSet& cpus = own.second.cpus;
   const auto check = [&](const std::string& directory, const CpuSet& others) -> Result<void> {
     if (!others.intersects(cpus)) return {};
-    return fail(ErrorCode::kBusy,
-                fmt::format("'{}' can run on CPUs {}, which are exclusive to '{}'", directory,
-                            (others & cpus).to_string(), to_string(own.first)));
+    const CpuSet shared = others & cpus;
+    return fail(
+        ErrorCode::kBusy,
+        fmt::format("'{}' can run on {}, which {} exclusive to '{}'", directory, cpus_named(shared),
+                    one_or_more(shared, "is", "are"), to_string(own.first)));
   };
   for (const auto& [name, settings] : desired.layout) {
     if (name.is_pod() || name == own.first) continue;

@@ -9,6 +9,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/decide/fields.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::agent {
 
@@ -27,7 +28,7 @@ std::string owners_of(const ContainerMap<CpuSet>& assignments, const PodNames& n
     parts.resize(kMostNamed);
     parts.push_back(fmt::format("others of {} more container{}", more, more == 1 ? "" : "s"));
   }
-  if (parts.empty()) return "no container has them";
+  if (parts.empty()) return fmt::format("no container has {}", one_or_more(cpus, "it", "them"));
   if (!cpus.empty()) parts.push_back(cpus.to_string() + " of no container");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -55,9 +56,9 @@ bool needs_cpus(const Node& node, const NodeState& state, const PodSpec& pod) {
 
 std::string offline_text(const NodeState& state, const CpuSet& offline) {
   return fmt::format(
-      "CPUs {} of this node are offline: no container gets exclusive CPUs until they are back "
-      "('{}'; {})",
-      offline.to_string(), online_command(offline),
+      "{} of this node {} offline: no container gets exclusive CPUs until {} back ('{}'; {})",
+      cpus_named(offline), one_or_more(offline, "is", "are"),
+      one_or_more(offline, "it is", "they are"), online_command(offline),
       owners_of(state.cpu.assignments, names_of_pods(state), offline));
 }
 
@@ -82,9 +83,9 @@ std::vector<std::string> lost_cpus(const Node& node, const AgentState& state,
     const CpuSet& left = now.layout.at(name).cpus;
     const bool is_in_pool = !group.cpus.contains_all(left) && pool.contains_all(left);
     const PodSpec& pod = state.node.find(name.pod)->spec;
-    lines.push_back(fmt::format("{}/{}, container {}: has lost CPUs {} of its {}, runs on {}{}",
+    lines.push_back(fmt::format("{}/{}, container {}: has lost {} of its {}, runs on {}{}",
                                 pod.namespace_name, pod.name, name.container,
-                                (group.cpus & offline).to_string(), group.cpus.to_string(),
+                                cpus_named(group.cpus & offline), group.cpus.to_string(),
                                 left.to_string(), is_in_pool ? " of the shared pool" : ""));
   }
   if (const CpuSet lost = pool & offline; !lost.empty()) {
@@ -93,7 +94,7 @@ std::vector<std::string> lost_cpus(const Node& node, const AgentState& state,
         !left.empty()       ? left.to_string() + " left"
         : !now.pool.empty() ? "none left: its containers run on " + now.pool.to_string()
                             : "none left, and all others are exclusive: its containers run there";
-    lines.push_back(fmt::format("shared pool: has lost CPUs {}, {}", lost.to_string(), rest));
+    lines.push_back(fmt::format("shared pool: has lost {}, {}", cpus_named(lost), rest));
   }
   return lines;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "pinfold/types/named.hpp"
+
 namespace pinfold::agent {
 namespace {
 
@@ -27,23 +29,23 @@ bool is_renamed(const ActivePod& was, const ActivePod& is) {
 std::string what_is_lost(const Container& was, const Container* is, const CpuSet& before,
                          const CpuSet& after, Resizes resizes) {
   if (is == nullptr) {
-    return before.empty() ? "is not in the new spec"
-                          : fmt::format("is not in the new spec, and has CPUs {} exclusively",
-                                        before.to_string());
+    return before.empty()
+               ? "is not in the new spec"
+               : fmt::format("is not in the new spec, and has {} exclusively", cpus_named(before));
   }
   if (before.empty()) return "";
   if (before != after) {
-    return fmt::format("would have CPUs {} instead of {}",
-                       after.empty() ? "of the shared pool" : after.to_string(),
+    return fmt::format("would have {} instead of {}",
+                       after.empty() ? "CPUs of the shared pool" : cpus_named(after),
                        before.to_string());
   }
   const Quantity old_request = amount_of(was.resources.requests, "cpu");
   const Quantity new_request = amount_of(is->resources.requests, "cpu");
   if (old_request == new_request || resizes == Resizes::kKeepWhatIsThere) return "";
   return fmt::format(
-      "has CPUs {} exclusively for its request of {} CPUs, and would request {} "
+      "has {} exclusively for its request of {}, and would request {} "
       "('pinfold resize' changes that while it runs)",
-      before.to_string(), old_request.to_string(), new_request.to_string());
+      cpus_named(before), old_request.to_string(), new_request.to_string());
 }
 
 }  // namespace

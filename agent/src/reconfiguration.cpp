@@ -14,6 +14,7 @@
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/enforce/plan.hpp"
+#include "pinfold/types/named.hpp"
 
 // How it works
 //
@@ -142,11 +143,12 @@ Result<StoredNode> read_stored_node(const AgentOptions& options) {
 Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node& to,
                                              const PlanOptions& options) {
   if (const CpuSet offline = agent.offline() & to.machine().all_cpus(); !offline.empty()) {
+    const std::string_view them = one_or_more(offline, "it", "them");
     return fail(ErrorCode::kUnsupported,
-                fmt::format("CPUs {} of this node are offline, but a plan could use them: bring "
-                            "them online; if they are gone for good, stop the service and run "
-                            "'pinfold reconfigure'",
-                            offline.to_string()));
+                fmt::format("{} of this node {} offline, but a plan could use {}: bring {} online; "
+                            "if {} gone for good, stop the service and run 'pinfold reconfigure'",
+                            cpus_named(offline), one_or_more(offline, "is", "are"), them, them,
+                            one_or_more(offline, "it is", "they are")));
   }
   PINFOLD_LET(auto plan,
               pinfold::plan_reconfiguration(agent.node(), agent.state().node, to, options));
@@ -157,10 +159,12 @@ Result<Reconfiguration> plan_defragmentation(const NodeAgent& agent, const PodSp
                                              PlanOptions options) {
   const std::string name = pod.namespace_name + "/" + pod.name;
   if (!agent.offline().empty()) {
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("pod '{}': CPUs {} of this node are offline: no container is moved "
-                            "until they are back",
-                            name, agent.offline().to_string()));
+    return fail(
+        ErrorCode::kUnsupported,
+        fmt::format("pod '{}': {} of this node {} offline: no container is moved until {} "
+                    "back",
+                    name, cpus_named(agent.offline()), one_or_more(agent.offline(), "is", "are"),
+                    one_or_more(agent.offline(), "it is", "they are")));
   }
   options.checks = AdmissionChecks::kManagersAndRequests;
   const NodeState& now = agent.state().node;

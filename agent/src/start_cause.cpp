@@ -15,15 +15,11 @@
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/decide/fields.hpp"
+#include "pinfold/types/named.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold::agent {
 namespace {
-
-/// "CPU 4", "CPUs 2-3".
-std::string cpus_text(const CpuSet& cpus) {
-  return fmt::format("CPU{} {}", cpus.size() == 1 ? "" : "s", cpus.to_string());
-}
 
 CpuSet assigned_in(const CpuCheckpoint& state) {
   CpuSet all;
@@ -67,7 +63,7 @@ std::string about_reserved(const Node& node, const CpuCheckpoint& state, const P
   return fmt::format(
       "this configuration reserves {} that containers have ({}): {}end their pods before it "
       "changes",
-      cpus_text(taken), owners_of(state.assignments, names, taken),
+      cpus_named(taken), owners_of(state.assignments, names, taken),
       other ? fmt::format("write reservedSystemCPUs: {}, which are free, or ", other->to_string())
             : "");
 }
@@ -75,9 +71,9 @@ std::string about_reserved(const Node& node, const CpuCheckpoint& state, const P
 /// CPUs that the machine lacks.
 std::string about_lost(const CpuCheckpoint& state, const PodNames& names, const CpuSet& lost) {
   return fmt::format("{} of the state {} offline or gone ({}): '{}' brings {} back",
-                     cpus_text(lost), lost.size() == 1 ? "is" : "are",
+                     cpus_named(lost), one_or_more(lost, "is", "are"),
                      owners_of(state.assignments, names, lost), online_command(lost),
-                     lost.size() == 1 ? "it" : "them");
+                     one_or_more(lost, "it", "them"));
 }
 
 StartCause about_cpus(const Node& node, const CpuCheckpoint& state, const PodNames& names) {
@@ -90,7 +86,7 @@ StartCause about_cpus(const Node& node, const CpuCheckpoint& state, const PodNam
   if (!taken.empty()) parts.push_back(about_reserved(node, state, names, taken));
   if (const CpuSet added = node.cpu().allocatable() - known; !added.empty()) {
     parts.push_back(
-        fmt::format("{} {} not in the state", cpus_text(added), added.size() == 1 ? "is" : "are"));
+        fmt::format("{} {} not in the state", cpus_named(added), one_or_more(added, "is", "are")));
   }
   return {fmt::format("{}", fmt::join(parts, "; ")), !taken.empty() || lost.intersects(assigned)};
 }

@@ -7,6 +7,7 @@
 
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/decide/allocatable.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -17,7 +18,7 @@ std::string find_problem(const EnforcedLayout& enforced, const std::string& dire
                          const enforce::GroupSettings& desired, const ObservedContainer& observed) {
   if (!desired.cpus.empty() && observed.effective_cpus != desired.cpus) {
     const std::string by = enforced.narrowed_by(directory, desired.cpus);
-    return fmt::format("runs on CPUs {}, expected {}{}{}", observed.effective_cpus.to_string(),
+    return fmt::format("runs on {}, expected {}{}{}", cpus_named(observed.effective_cpus),
                        desired.cpus.to_string(), by.empty() ? "" : ": ", by);
   }
   if (!desired.mems.empty() && observed.effective_mems != desired.mems) {

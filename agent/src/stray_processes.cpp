@@ -4,6 +4,7 @@
 
 #include "pinfold/enforce/affinity.hpp"
 #include "pinfold/enforce/page_placement.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -88,10 +89,9 @@ void move_pages(enforce::Cgroups& cgroups, const enforce::Layout& desired,
         continue;
       }
       report.moved.push_back(
-          fmt::format("{}: {:.0f}% of the memory of process {} is on NUMA nodes {} now, {:.0f}% "
-                      "before",
+          fmt::format("{}: {:.0f}% of the memory of process {} is on {} now, {:.0f}% before",
                       group->label, 100 * enforce::share_on(enforce::pages_of(pid), settings.mems),
-                      pid, settings.mems.to_string(), 100 * before));
+                      pid, numa_nodes_named(settings.mems), 100 * before));
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "observe_parts.hpp"
 #include "pinfold/audit/group_names.hpp"
 #include "pinfold/discover/kernel_files.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -200,10 +201,9 @@ void check_partitions(const ObservedSystem& system, Checks& checks) {
     if (group.role == Role::kAbovePods || group.partition.empty() || lost.empty()) continue;
     checks.push_back(
         {"partitions", CheckStatus::kProblem,
-         fmt::format("'{}' is a partition ('{}') with CPUs {}: no container can have CPUs {}",
-                     group.directory, group.partition, group.held.to_string(), lost.to_string()),
-         fmt::format("CPUs {} reserved, or no partition of another program there",
-                     lost.to_string()),
+         fmt::format("'{}' is a partition ('{}') with {}: no container can have {}",
+                     group.directory, group.partition, cpus_named(group.held), cpus_named(lost)),
+         fmt::format("{} reserved, or no partition of another program there", cpus_named(lost)),
          cpusets.version == CgroupVersion::kV2
              ? fmt::format("echo member > '{}/cpuset.cpus.partition'", group.directory)
              : fmt::format("echo 0 > '{}/cpuset.cpu_exclusive'", group.directory)});

@@ -9,6 +9,7 @@
 #include "pinfold/audit/boot_parameters.hpp"
 #include "pinfold/audit/proc_files.hpp"
 #include "pinfold/discover/kernel_files.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -42,13 +43,13 @@ constexpr CpuParameter kNohzFull{"nohz_full", &ObservedKernel::nohz_full, true};
 bool has_reserved(const ObservedSystem& system, const char* name, const std::string& observed,
                   const CpuSet& cpus, Checks& checks) {
   const CpuSet reserved = reserved_cpus(system);
-  const std::string both = (cpus & reserved).to_string();
+  const CpuSet both = cpus & reserved;
   if (both.empty()) return false;
   checks.push_back(
-      {name, CheckStatus::kWarning, fmt::format("{} has reserved CPUs {}", observed, both),
-       fmt::format("none of the reserved CPUs {}, where the system runs", reserved.to_string()),
-       fmt::format("remove CPUs {} from '{}=' on the kernel's command line, and reboot", both,
-                   name)});
+      {name, CheckStatus::kWarning, fmt::format("{} has reserved {}", observed, cpus_named(both)),
+       fmt::format("none of the reserved {}, where the system runs", cpus_named(reserved)),
+       fmt::format("remove {} from '{}=' on the kernel's command line, and reboot",
+                   cpus_named(both), name)});
   return true;
 }
 
@@ -156,14 +157,13 @@ void check_irq_affinity(const ObservedSystem& system, Checks& checks) {
                       "a list of CPUs such as '0-1', or a mask in '/proc/irq/default_smp_affinity'",
                       "cat /proc/cmdline /proc/irq/default_smp_affinity"});
   } else if (!reserved.empty() && !cpus->intersects(reserved)) {
-    checks.push_back(
-        {kName, CheckStatus::kWarning,
-         fmt::format("{}={} has none of the reserved CPUs {}: interrupts go to CPUs that "
-                     "containers can have exclusively",
-                     kName, cpus->to_string(), reserved.to_string()),
-         fmt::format("{}={}", kName, reserved.to_string()),
-         fmt::format("set '{}={}' on the kernel's command line, and reboot", kName,
-                     reserved.to_string())});
+    checks.push_back({kName, CheckStatus::kWarning,
+                      fmt::format("{}={} has none of the reserved {}: interrupts go to CPUs that "
+                                  "containers can have exclusively",
+                                  kName, cpus->to_string(), cpus_named(reserved)),
+                      fmt::format("{}={}", kName, reserved.to_string()),
+                      fmt::format("set '{}={}' on the kernel's command line, and reboot", kName,
+                                  reserved.to_string())});
   } else {
     checks.push_back({kName, CheckStatus::kOk, fmt::format("{}={}", kName, cpus->to_string())});
   }
@@ -218,7 +218,7 @@ void check_balancing(const ObservedSystem& system, Checks& checks) {
 /// Returns the difference between two descriptions of a machine; "": none.
 std::string difference(const Machine& kernel, const Machine& hwloc) {
   if (kernel.all_cpus() != hwloc.all_cpus()) {
-    return fmt::format("CPUs {}, hwloc finds {}", kernel.all_cpus().to_string(),
+    return fmt::format("{}, hwloc finds {}", cpus_named(kernel.all_cpus()),
                        hwloc.all_cpus().to_string());
   }
   for (const NumaNode& node : kernel.numa_nodes()) {
@@ -232,8 +232,8 @@ std::string difference(const Machine& kernel, const Machine& hwloc) {
     const CpuSet& cpus = kernel.cpus_of_numa(*kernel.numa_position(node.id));
     const CpuSet& theirs = hwloc.cpus_of_numa(*position);
     if (cpus != theirs) {
-      return fmt::format("NUMA node {} with CPUs {}, hwloc finds {}", node.id.value,
-                         cpus.to_string(), theirs.to_string());
+      return fmt::format("NUMA node {} with {}, hwloc finds {}", node.id.value, cpus_named(cpus),
+                         theirs.to_string());
     }
   }
   if (kernel.numa_count() == hwloc.numa_count()) return "";
@@ -269,7 +269,7 @@ void check_machine(const ObservedSystem& system, Checks& checks) {
   const Machine& machine = *system.machine;
   const auto& warnings = machine.description().warnings;
   const std::string observed =
-      fmt::format("CPUs {}, {} NUMA node{}", machine.all_cpus().to_string(), machine.numa_count(),
+      fmt::format("{}, {} NUMA node{}", cpus_named(machine.all_cpus()), machine.numa_count(),
                   machine.numa_count() == 1 ? "" : "s");
   if (warnings.empty()) {
     checks.push_back({"machine", CheckStatus::kOk, observed});

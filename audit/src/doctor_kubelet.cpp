@@ -11,6 +11,7 @@
 #include "pinfold/decide/config_effects.hpp"
 #include "pinfold/decide/feature_gates.hpp"
 #include "pinfold/decide/start_advice.hpp"
+#include "pinfold/types/named.hpp"
 #include "pinfold/types/quantity.hpp"
 #include "settings_places.hpp"
 
@@ -88,8 +89,9 @@ void check_start(const ObservedSystem& system, const OptionalConfig& config, con
     checks.push_back(
         {name, refusing == profiles.size() ? CheckStatus::kProblem : CheckStatus::kWarning,
          fmt::format("{} ({})", error, fmt::join(refusal.profiles, ", ")),
-         fmt::format("a configuration that fits CPUs {} and {} NUMA nodes",
-                     system.machine->all_cpus().to_string(), system.machine->numa_count()),
+         fmt::format("a configuration that fits {} and {} NUMA node{}",
+                     cpus_named(system.machine->all_cpus()), system.machine->numa_count(),
+                     system.machine->numa_count() == 1 ? "" : "s"),
          edit(system, config, refusal.steps)});
   }
   if (!errors.empty()) return;

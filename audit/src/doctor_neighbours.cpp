@@ -6,6 +6,7 @@
 #include "doctor_parts.hpp"
 #include "observe_parts.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -110,7 +111,7 @@ void observe_neighbours(const Tree& tree, ObservedSystem& system, Problems& prob
     if (!cpus || cpus->contains_all(all)) continue;
     if (system.pinned.count++ > 0) continue;
     system.pinned.example =
-        fmt::format("process {} ({}) on CPUs {}", pid, stat->name, cpus->to_string());
+        fmt::format("process {} ({}) on {}", pid, stat->name, cpus_named(*cpus));
   }
   for (const char* const directory : {"/run/kubevirt", "/var/run/kubevirt"}) {
     if (system.kubevirt.empty() && tree.has(directory)) {

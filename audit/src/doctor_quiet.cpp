@@ -11,6 +11,7 @@
 #include "observe_parts.hpp"
 #include "pinfold/audit/proc_files.hpp"
 #include "pinfold/discover/kernel_files.hpp"
+#include "pinfold/types/named.hpp"
 
 // What a node with the setting `quiet` needs besides it. Without the setting nothing is checked:
 // exclusive CPUs are then exclusive among containers only, as the kubelet's are.
@@ -32,7 +33,8 @@ void check_tick(const ObservedSystem& system, const CpuSet& quiet, Checks& check
   }
   checks.push_back(
       {"quiet-tick", CheckStatus::kWarning,
-       fmt::format("CPUs {} have a timer tick also while one thread runs", ticking.to_string()),
+       fmt::format("{} {} a timer tick also while one thread runs", cpus_named(ticking),
+                   one_or_more(ticking, "has", "have")),
        "nohz_full and rcu_nocbs for every CPU that containers can have exclusively",
        fmt::format("set 'nohz_full={0} rcu_nocbs={0}' {1}", quiet.to_string(), kReboot),
        "the kernel does more at each system call of these CPUs"});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "expectations.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -45,13 +46,13 @@ void judge_cpus(const Case& given, const Placed& placed, std::vector<Finding>& f
                   sets_command(given, placed, "cpus"),
                   set_command(given, placed, "cpus", *container.expected)};
   if (container.is_exclusive) {
-    finding.text = fmt::format("runs on CPUs {}, but the kubelet gave it CPUs {} exclusively",
-                               finding.observed, finding.expected);
+    finding.text = fmt::format("runs on {}, but the kubelet gave it {} exclusively",
+                               cpus_named(container.observed), cpus_named(*container.expected));
   } else {
     // On exclusive CPUs this is also an overlap, which is the error.
     finding.severity = Severity::kWarning;
-    finding.text = fmt::format("runs on CPUs {}, but its shared pool is {}", finding.observed,
-                               finding.expected);
+    finding.text = fmt::format("runs on {}, but its shared pool is {}",
+                               cpus_named(container.observed), finding.expected);
   }
   findings.push_back(std::move(finding));
 }
@@ -62,8 +63,8 @@ void judge_mems(const Case& given, const Placed& placed, std::vector<Finding>& f
   const std::string observed = container.observed_mems.to_string();
   const std::string expected = container.expected_mems->to_string();
   findings.push_back({"mems-differ", Severity::kError, subject_of(container), observed, expected,
-                      fmt::format("may use memory of NUMA nodes {}, but the kubelet gave it {}",
-                                  observed, expected),
+                      fmt::format("may use memory of {}, but the kubelet gave it {}",
+                                  numa_nodes_named(container.observed_mems), expected),
                       sets_command(given, placed, "mems"),
                       set_command(given, placed, "mems", *container.expected_mems)});
 }
@@ -75,9 +76,9 @@ void judge_absent(const Case& given, const Placed& placed, std::vector<Finding>&
       fmt::format("{}/pods/{}", given.observed.kubelet.root_dir, container.id.pod.value);
   findings.push_back(
       {"container-absent", Severity::kNote, subject_of(container), "", cpus,
-       fmt::format("has CPUs {} in the kubelet's file but no control group: it does not run, or "
+       fmt::format("has {} in the kubelet's file but no control group: it does not run, or "
                    "no file names its group",
-                   cpus),
+                   cpus_named(*container.expected)),
        fmt::format("ls '{}{}'", given.observed.root, pod)});
 }
 
@@ -184,7 +185,7 @@ void judge_file(const Case& given, std::vector<Finding>& findings) {
                         {"file", given.observed.root + file},
                         one.cpus.to_string(),
                         "",
-                        fmt::format("gives CPUs {} to {} and to {}", one.cpus.to_string(), one.to,
+                        fmt::format("gives {} to {} and to {}", cpus_named(one.cpus), one.to,
                                     one.and_to.empty() ? "the shared pool" : one.and_to),
                         show_file(given.observed, file),
                         separate_owners(given)});
@@ -245,8 +246,8 @@ void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
     if (intruder == given.containers.end()) continue;
     findings.push_back({"overlap", Severity::kError, subject_of(intruder->audited),
                         intruder->audited.observed.to_string(), "",
-                        fmt::format("can run on CPUs {}, which '{}' has exclusively",
-                                    overlap.cpus.to_string(), overlap.owner),
+                        fmt::format("can run on {}, which '{}' has exclusively",
+                                    cpus_named(overlap.cpus), overlap.owner),
                         sets_command(given, *intruder, "cpus"),
                         end_overlap(given, *intruder, overlap.cpus)});
   }
@@ -261,9 +262,9 @@ void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
                       {"node", "sandboxes"},
                       std::to_string(sandboxes),
                       "",
-                      fmt::format("{} of them can run on exclusive CPUs {}: kubelets do not pin "
+                      fmt::format("{} of them can run on exclusive {}: kubelets do not pin "
                                   "them, and their program sleeps",
-                                  sandboxes, given.exclusive.to_string()),
+                                  sandboxes, cpus_named(given.exclusive)),
                       ""});
 }
 

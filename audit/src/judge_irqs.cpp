@@ -5,6 +5,7 @@
 
 #include "expectations.hpp"
 #include "pinfold/enforce/processes.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -71,7 +72,8 @@ void judge_irqs(const Case& given, std::vector<Finding>& findings) {
     if (numbers.empty()) continue;
     findings.push_back(
         {"irq", Severity::kWarning, subject_of(container), enforce::to_list(numbers), "",
-         fmt::format("its CPUs {} handle {} interrupt{}: {}{}", cpus.to_string(), numbers.size(),
+         fmt::format("its {} {} {} interrupt{}: {}{}", cpus_named(cpus),
+                     one_or_more(cpus, "handles", "handle"), numbers.size(),
                      numbers.size() == 1 ? "" : "s", enforce::to_list(numbers),
                      example.empty() ? "" : fmt::format(" (first: {})", example)),
          show_file(given.observed, fmt::format("/proc/irq/{}/smp_affinity_list", numbers[0])),

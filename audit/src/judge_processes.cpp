@@ -7,6 +7,7 @@
 
 #include "expectations.hpp"
 #include "pinfold/enforce/processes.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -97,9 +98,8 @@ void judge_pages(const Case& given, const Placed& placed, const ObservedProcess&
         container.id.name, container.runtime_id, process.pid},
        fmt::format("{:.0f}%", 100 * (1 - share)),
        nodes.to_string(),
-       fmt::format("has {:.0f}% of its memory ({} KiB) away from NUMA nodes {}, which its "
-                   "container {}",
-                   100 * (1 - share), away / 1024, nodes.to_string(),
+       fmt::format("has {:.0f}% of its memory ({} KiB) away from {}, which its container {}",
+                   100 * (1 - share), away / 1024, numa_nodes_named(nodes),
                    container.expected_mems ? "has its memory on" : "has its CPUs on"),
        fmt::format("numastat -p {}", process.pid),
        migrate(process, nodes)});
@@ -120,8 +120,8 @@ void judge_threads(const Case& given, const Placed& placed, const ObservedProces
           container.pod, container.id.name, container.runtime_id, process.pid},
          cpus.to_string(),
          container.expected->to_string(),
-         fmt::format("runs on CPUs {}, but its container has CPUs {}", cpus.to_string(),
-                     container.expected->to_string()),
+         fmt::format("runs on {}, but its container has {}", cpus_named(cpus),
+                     cpus_named(*container.expected)),
          status_command(given, fmt::format("{}/task/{}", process.pid, tid)),
          pin_command(*container.expected, tid)});
   };
@@ -144,8 +144,8 @@ bool judge_escaped(const Case& given, const Namespaces& pods, const ObservedProc
   findings.push_back(
       {"process-outside", Severity::kError, std::move(subject), process.group, "",
        fmt::format("belongs to {} but is in the group '{}', so the container's limits and CPUs do "
-                   "not apply to it; it runs on CPUs {}",
-                   of, process.group, process.cpus.to_string()),
+                   "not apply to it; it runs on {}",
+                   of, process.group, cpus_named(process.cpus)),
        fmt::format("cat '{}/proc/{}/cgroup'", given.observed.root, process.pid),
        container != nullptr && container->group != nullptr
            ? fmt::format("echo {} > {}", process.pid, group_file(*container->group, "cgroup.procs"))
@@ -211,16 +211,16 @@ class SystemProcesses {
 
   void report(std::vector<Finding>& findings) const {
     for (const auto& [group, service] : services_) {
-      const std::string cpus = service.cpus.to_string();
-      findings.push_back({"service",
-                          Severity::kWarning,
-                          {"group", group.empty() ? "/" : group},
-                          cpus,
-                          "",
-                          fmt::format("{} process{} outside the pods can run on exclusive CPUs {}",
-                                      service.processes, service.processes == 1 ? "" : "es", cpus),
-                          status_command(given_, std::to_string(service.example)),
-                          confine(given_, group)});
+      findings.push_back(
+          {"service",
+           Severity::kWarning,
+           {"group", group.empty() ? "/" : group},
+           service.cpus.to_string(),
+           "",
+           fmt::format("{} process{} outside the pods can run on exclusive {}", service.processes,
+                       service.processes == 1 ? "" : "es", cpus_named(service.cpus)),
+           status_command(given_, std::to_string(service.example)),
+           confine(given_, group)});
     }
     if (kernel_ == 0) return;
     findings.push_back({"kernel-threads",
@@ -228,8 +228,8 @@ class SystemProcesses {
                         {"node", "kernel threads"},
                         std::to_string(kernel_),
                         "",
-                        fmt::format("{} that could be moved can run on exclusive CPUs {}", kernel_,
-                                    given_.exclusive.to_string()),
+                        fmt::format("{} that could be moved can run on exclusive {}", kernel_,
+                                    cpus_named(given_.exclusive)),
                         ""});
   }
 
@@ -247,10 +247,9 @@ class SystemProcesses {
     if (!is_pinned) return false;
     findings.push_back(
         {"process-pinned", Severity::kError, subject_of(process), cpus.to_string(), "",
-         fmt::format("in group '{}' {} pinned to CPUs {}, which containers have "
-                     "exclusively",
+         fmt::format("in group '{}' {} pinned to {}, which containers have exclusively",
                      process.group, tid == process.pid ? "is" : fmt::format("has thread {}", tid),
-                     cpus.to_string()),
+                     cpus_named(cpus)),
          status_command(given_, fmt::format("{}/task/{}", process.pid, tid)),
          pin_command(given_.housekeeping, tid)});
     return true;

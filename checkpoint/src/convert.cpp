@@ -6,6 +6,7 @@
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/other_files.hpp"
 #include "pinfold/decide/allocatable.hpp"
+#include "pinfold/types/named.hpp"
 #include "unknown_keys.hpp"
 
 namespace pinfold::checkpoint {
@@ -19,7 +20,7 @@ void append(std::vector<Note>& notes, std::vector<Note> more) {
 std::vector<Note> assignments_of(const CpuCheckpoint& state) {
   std::vector<Note> notes;
   for (const auto& entry : state.assignments) {
-    notes.push_back({to_string(entry.id()), "CPUs " + entry.value.to_string()});
+    notes.push_back({to_string(entry.id()), cpus_named(entry.value)});
   }
   return notes;
 }
@@ -29,10 +30,8 @@ std::vector<Note> assignments_of(const MemoryCheckpoint& state) {
   for (const auto& entry : state.assignments) {
     for (const MemoryBlock& block : entry.value) {
       notes.push_back(
-          {to_string(entry.id()),
-           fmt::format("{} of {} on NUMA nodes {}",
-                       Quantity::bytes(static_cast<std::int64_t>(block.size)).to_string(),
-                       block.type, fmt::join(block.numa_affinity, ","))});
+          {to_string(entry.id()), fmt::format("{} of {} on {}", bytes_named(block.size), block.type,
+                                              numa_nodes_named(block.numa_affinity))});
     }
   }
   return notes;

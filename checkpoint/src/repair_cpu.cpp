@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "pinfold/checkpoint/without_pod_entries.hpp"
+#include "pinfold/types/named.hpp"
 #include "repair_states.hpp"
 
 namespace pinfold::checkpoint {
@@ -14,17 +15,23 @@ class Claims {
   /// Reduces a set to the CPUs that its pod may have. Returns false if that leaves none.
   bool fit(const std::string& object, CpuSet& cpus, const CpuSet& taken) {
     const bool had_any = !cpus.empty();
-    drop(object, cpus, cpus - node_.machine().all_cpus(), "are not on this machine");
-    drop(object, cpus, cpus & node_.cpu().reserved(), "are reserved for the system");
-    drop(object, cpus, cpus & taken, "also belong to another pod, which keeps them");
+    drop(object, cpus, cpus - node_.machine().all_cpus(), "is not on this machine",
+         "are not on this machine");
+    drop(object, cpus, cpus & node_.cpu().reserved(), "is reserved for the system",
+         "are reserved for the system");
+    drop(object, cpus, cpus & taken, "also belongs to another pod, which keeps it",
+         "also belong to another pod, which keeps them");
     return !cpus.empty() || !had_any;
   }
 
  private:
-  void drop(const std::string& object, CpuSet& cpus, const CpuSet& gone, std::string_view why) {
+  /// `one`, `more`: why they are dropped, of one CPU and of several.
+  void drop(const std::string& object, CpuSet& cpus, const CpuSet& gone, std::string_view one,
+            std::string_view more) {
     if (gone.empty()) return;
     cpus -= gone;
-    notes_.lost.push_back({object, fmt::format("CPUs {} {}", gone.to_string(), why)});
+    notes_.lost.push_back(
+        {object, fmt::format("{} {}", cpus_named(gone), one_or_more(gone, one, more))});
   }
 
   const Node& node_;
@@ -64,8 +71,8 @@ void fit_all(const Node& node, CpuCheckpoint& state, Notes& notes) {
     if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
       if (!state.assignments.contains(pod)) {
         notes.done.push_back(
-            {pod.value, fmt::format("CPUs {} that none of its containers holds: released",
-                                    whole->second.to_string())});
+            {pod.value, fmt::format("{} that none of its containers holds: released",
+                                    cpus_named(whole->second))});
         state.pods.erase(whole);
       } else if (claims.fit(pod.value, whole->second, taken)) {
         held |= whole->second;
@@ -89,10 +96,10 @@ void free_one_pod(CpuCheckpoint& state, Notes& notes) {
   state.assignments.erase(least->first);
   state.pods.erase(least->first);
   state.default_set |= least->second;
-  notes.lost.push_back({least->first.value,
-                        fmt::format("CPUs {}: a kubelet does not start without a shared pool, and "
-                                    "no pod has fewer CPUs",
-                                    least->second.to_string())});
+  notes.lost.push_back(
+      {least->first.value, fmt::format("{}: a kubelet does not start without a shared pool, and "
+                                       "no pod has fewer CPUs",
+                                       cpus_named(least->second))});
 }
 
 /// Returns the CPUs that the kubelet expects in the shared pool or in an assignment.
@@ -120,15 +127,17 @@ void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes) {
   const CpuSet before = state.default_set;
   const CpuSet held = held_by_all(state);
   state.default_set = usable_cpus(node) - held;
-  const auto note = [&](const CpuSet& cpus, std::string_view what) {
+  const auto note = [&](const CpuSet& cpus, std::string_view one, std::string_view more,
+                        std::string_view what) {
     if (cpus.empty()) return;
-    notes.done.push_back({"shared pool", fmt::format("CPUs {} {}", cpus.to_string(), what)});
+    notes.done.push_back({"shared pool", fmt::format("{} {} {}", cpus_named(cpus),
+                                                     one_or_more(cpus, one, more), what)});
   };
-  note(before - node.machine().all_cpus(), "are not on this machine: removed");
-  note(before & held, "are assigned: removed");
-  note((before & node.machine().all_cpus()) - held - state.default_set,
-       "are reserved for the system: removed");
-  note(state.default_set - before, "were in no set: added");
+  note(before - node.machine().all_cpus(), "is", "are", "not on this machine: removed");
+  note(before & held, "is", "are", "assigned: removed");
+  note((before & node.machine().all_cpus()) - held - state.default_set, "is", "are",
+       "reserved for the system: removed");
+  note(state.default_set - before, "was", "were", "in no set: added");
   state.baselines.erase_if([&](const auto& entry) {
     const CpuSet* const cpus = state.assignments.find(entry.id());
     if (cpus != nullptr && cpus->contains_all(entry.value)) return false;

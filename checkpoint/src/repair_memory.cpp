@@ -6,6 +6,7 @@
 
 #include "pinfold/checkpoint/diff.hpp"
 #include "pinfold/checkpoint/without_pod_entries.hpp"
+#include "pinfold/types/named.hpp"
 #include "repair_states.hpp"
 
 namespace pinfold::checkpoint {
@@ -28,9 +29,8 @@ void fit(const std::string& object, Blocks& blocks, const Machine& machine, Note
         std::any_of(block->numa_affinity.begin(), block->numa_affinity.end(),
                     [&](std::int32_t id) { return machine.at(id).tables.contains(block->type); });
     if (!exists) {
-      notes.lost.push_back(
-          {object, fmt::format("{} bytes of {}: its NUMA nodes have no such memory", block->size,
-                               block->type)});
+      notes.lost.push_back({object, fmt::format("{} of {}: its NUMA nodes have no such memory",
+                                                bytes_named(block->size), block->type)});
     }
     block = exists ? std::next(block) : blocks.erase(block);
   }
@@ -74,9 +74,8 @@ void join_groups(MemoryCheckpoint& state, Notes& notes) {
     if (nodes == std::set(block.numa_affinity.begin(), block.numa_affinity.end())) return;
     const Ids wide(nodes.begin(), nodes.end());
     notes.done.push_back(
-        {object,
-         fmt::format("{} on NUMA nodes {} overlaps another group of NUMA nodes: now on {}",
-                     block.type, fmt::join(block.numa_affinity, ","), fmt::join(wide, ","))});
+        {object, fmt::format("{} on {} overlaps another group of NUMA nodes: now on {}", block.type,
+                             numa_nodes_named(block.numa_affinity), fmt::join(wide, ","))});
     block.numa_affinity = wide;
   });
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "pinfold/checkpoint/files.hpp"
+#include "pinfold/types/named.hpp"
 #include "repair_requests.hpp"
 #include "repair_states.hpp"
 
@@ -105,7 +106,7 @@ bool restore_only_one(const Node& node, const MissingAssignment& one, const CpuS
   const auto count = requested_cpus(node, *one.pod, is_pod ? nullptr : one.pod->find(one.id.name));
   if (cpus.size() != count) return false;
   (is_pod ? cpu.pods[one.id.pod] : cpu.assignments[one.id]) = cpus;
-  note_restored(one, fmt::format("CPUs {}", cpus.to_string()), notes);
+  note_restored(one, cpus_named(cpus), notes);
   return true;
 }
 
@@ -134,8 +135,7 @@ bool restore_only_one(const Node& node, const MissingAssignment& one,
   (is_pod ? trial.pods[one.id.pod] : trial.assignments[one.id]) = blocks;
   if (!check_machine_state(trial, node.gates().pod_level_resource_managers)) return false;
   memory = std::move(trial);
-  note_restored(one, fmt::format("{} on NUMA nodes {}", amount_text(blocks), fmt::join(nodes, ",")),
-                notes);
+  note_restored(one, fmt::format("{} on {}", amount_text(blocks), numa_nodes_named(nodes)), notes);
   return true;
 }
 
@@ -147,8 +147,8 @@ void note_unowned(const MemoryCheckpoint& file, const MemoryCheckpoint& counted,
       if (table.reserved <= known) continue;
       notes.lost.push_back(
           {std::string(kMemoryFileName),
-           fmt::format("{} bytes of {} on NUMA node {}: their assignments cannot be read: released",
-                       table.reserved - known, type, id)});
+           fmt::format("{} of {} on NUMA node {}: their assignments cannot be read: released",
+                       bytes_named(table.reserved - known), type, id)});
     }
   }
 }
@@ -173,8 +173,8 @@ void restore_missing(const Node& node, const Damage& damage, const MemoryCheckpo
   cpu.default_set |= free;
   notes.lost.push_back(
       {std::string(kCpuFileName),
-       fmt::format("CPUs {}: their assignments cannot be read: now in the shared pool",
-                   free.to_string())});
+       fmt::format("{}: {} cannot be read: now in the shared pool", cpus_named(free),
+                   one_or_more(free, "its assignment", "their assignments"))});
 }
 
 void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint& cpu,

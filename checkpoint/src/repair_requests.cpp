@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "pinfold/api/pod_level.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::checkpoint {
 
@@ -48,7 +49,8 @@ std::string amount_text(std::size_t cpus) {
 std::string amount_text(const std::vector<MemoryBlock>& blocks) {
   std::string text;
   for (const MemoryBlock& block : blocks) {
-    text += fmt::format("{}{} bytes of {}", text.empty() ? "" : ", ", block.size, block.type);
+    text +=
+        fmt::format("{}{} of {}", text.empty() ? "" : ", ", bytes_named(block.size), block.type);
   }
   return text;
 }

@@ -11,6 +11,7 @@
 
 #include "pinfold/checkpoint/running_container.hpp"
 #include "pinfold/memory/count_again.hpp"
+#include "pinfold/types/named.hpp"
 #include "repair_requests.hpp"
 
 namespace pinfold::checkpoint {
@@ -57,9 +58,9 @@ class CpuReader {
     for (const RunningContainer& one : others_.running) {
       if (!may_be_lost(one)) continue;
       if (std::string why = doubt(one); !why.empty()) {
-        doubts_.push_back(
-            {one.id, fmt::format("CPUs {} of '{}': {}: not taken",
-                                 one.cpus.empty() ? "?" : one.cpus.to_string(), one.group, why)});
+        doubts_.push_back({one.id, fmt::format("{} of '{}': {}: not taken",
+                                               one.cpus.empty() ? "CPUs ?" : cpus_named(one.cpus),
+                                               one.group, why)});
         continue;
       }
       cpu_.assignments[one.id] = one.cpus;
@@ -119,7 +120,8 @@ class CpuReader {
   [[nodiscard]] std::string doubt_about_cpus(const ContainerId& id, const CpuSet& cpus) const {
     const CpuSet foreign = cpus - node_.cpu().allocatable();
     if (!foreign.empty()) {
-      return fmt::format("CPUs {} are reserved or not on this machine", foreign.to_string());
+      return fmt::format("{} {} reserved or not on this machine", cpus_named(foreign),
+                         one_or_more(foreign, "is", "are"));
     }
     if (const std::string other = sharer(id, cpus); !other.empty()) {
       return fmt::format("'{}' may run on some of them, too", other);
@@ -188,8 +190,7 @@ class CpuReader {
   }
 
   void note(const std::string& object, const CpuSet& cpus, const RunningContainer& from) {
-    notes_.read_back.push_back(
-        {object, "cpu", fmt::format("CPUs {}", cpus.to_string()), from.group + "/cpuset.cpus"});
+    notes_.read_back.push_back({object, "cpu", cpus_named(cpus), from.group + "/cpuset.cpus"});
   }
 
   const Node& node_;
@@ -220,15 +221,14 @@ class MemoryReader {
       auto blocks = blocks_of(one);
       if (blocks.empty()) continue;
       if (std::string why = doubt(one, blocks); !why.empty()) {
-        doubts_.push_back({one.id, fmt::format("memory of '{}', bound to NUMA nodes {}: {}: not "
-                                               "taken",
-                                               one.group, one.mems.to_string(), why)});
+        doubts_.push_back({one.id, fmt::format("memory of '{}', bound to {}: {}: not taken",
+                                               one.group, numa_nodes_named(one.mems), why)});
         continue;
       }
-      notes_.read_back.push_back({to_string(one.id), "memory",
-                                  fmt::format("{} on NUMA nodes {}", amount_text(blocks),
-                                              fmt::join(ids_of(one.mems), ",")),
-                                  one.group + "/cpuset.mems"});
+      notes_.read_back.push_back(
+          {to_string(one.id), "memory",
+           fmt::format("{} on {}", amount_text(blocks), numa_nodes_named(ids_of(one.mems))),
+           one.group + "/cpuset.mems"});
       memory_.assignments[one.id] = std::move(blocks);
     }
     return std::move(doubts_);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "pinfold/types/named.hpp"
+
 namespace pinfold::checkpoint {
 namespace {
 
@@ -55,7 +57,7 @@ Sizes counted_once(Sizes sizes, std::uint64_t total) {
 }
 
 std::string amount(std::uint64_t bytes, const std::string& type) {
-  return fmt::format("{} bytes of {}", bytes, type);
+  return fmt::format("{} of {}", bytes_named(bytes), type);
 }
 
 /// Reduces the sizes of a pod's containers until they fit into the pod's blocks.
@@ -78,11 +80,10 @@ void spread(const PodUid& pod, const std::vector<MemoryBlock>& reserved,
         rest -= own.size;
         counted += own.size;
         if (own.size == had) continue;
-        lost.push_back(
-            {to_string(ContainerId{pod, name}),
-             fmt::format("{} that it shares with its pod: stays on NUMA nodes {}, "
-                         "counted as {} bytes",
-                         amount(had, block.type), fmt::join(own.numa_affinity, ","), own.size)});
+        lost.push_back({to_string(ContainerId{pod, name}),
+                        fmt::format("{} that it shares with its pod: stays on {}, counted as {}",
+                                    amount(had, block.type), numa_nodes_named(own.numa_affinity),
+                                    bytes_named(own.size))});
       }
     }
     if (counted < block.size) {
@@ -100,13 +101,13 @@ ContainersOnly<CpuCheckpoint> without_pod_entries(CpuCheckpoint state) {
   for (const auto& [pod, name, cpus] : state.assignments) held |= cpus;
   for (const auto& [pod, cpus] : state.pods) {
     lost.push_back(
-        {pod.value, fmt::format("CPUs {} as one reservation: a container that ends returns its "
+        {pod.value, fmt::format("{} as one reservation: a container that ends returns its "
                                 "CPUs to the node instead of the pod",
-                                cpus.to_string())});
+                                cpus_named(cpus))});
     if (const CpuSet left = cpus - held; !left.empty()) {
       lost.push_back(
-          {pod.value, fmt::format("CPUs {} that no container holds: returned to the shared pool",
-                                  left.to_string())});
+          {pod.value, fmt::format("{} that no container holds: returned to the shared pool",
+                                  cpus_named(left))});
       state.default_set |= left;
     }
     const auto* const containers = state.assignments.find(pod);

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "pinfold/enforce/foreign.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::enforce {
 namespace {
@@ -149,7 +150,7 @@ class PlanRun {
     if (above.empty() || above.contains_all(step.set)) return std::nullopt;
     return Error{
         ErrorCode::kBusy, 0,
-        fmt::format("'{}' has only CPUs {}{}", to_string(pod), above.to_string(), reason_of(pod))};
+        fmt::format("'{}' has only {}{}", to_string(pod), cpus_named(above), reason_of(pod))};
   }
 
   /// The plan takes CPUs from one container before it gives them to another. For late groups this
@@ -189,9 +190,9 @@ class PlanRun {
   }
 
   [[nodiscard]] Error still_has(const GroupName& other, const CpuSet& cpus) const {
-    return {ErrorCode::kBusy, 0,
-            fmt::format("'{}' still has CPUs {}{}", to_string(other), cpus.to_string(),
-                        reason_of(other))};
+    return {
+        ErrorCode::kBusy, 0,
+        fmt::format("'{}' still has {}{}", to_string(other), cpus_named(cpus), reason_of(other))};
   }
 
   /// Returns the groups of a pod: the part of the layout that decides where its containers run.

@@ -10,6 +10,7 @@
 #include "pinfold/enforce/narrowed.hpp"
 #include "pinfold/enforce/nested.hpp"
 #include "pinfold/enforce/processes.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::enforce {
 namespace {
@@ -263,9 +264,8 @@ Result<void> Cgroups::apply_foreign(const Step& step) {
                 fmt::format("'{}': it has no cpuset, so it cannot be confined", group->directory));
   }
   if (step.set.empty() || step.set.contains_all(*has)) return {};
-  return fail(ErrorCode::kUnsupported,
-              fmt::format("'{}' has CPUs {}, expected {}", group->directory, has->to_string(),
-                          step.set.to_string()));
+  return fail(ErrorCode::kUnsupported, fmt::format("'{}' has {}, expected {}", group->directory,
+                                                   cpus_named(*has), step.set.to_string()));
 }
 
 }  // namespace pinfold::enforce

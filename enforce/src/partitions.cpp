@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "pinfold/types/named.hpp"
+
 namespace pinfold::enforce {
 namespace {
 
@@ -64,7 +66,7 @@ Result<void> check_pod_v1(const Layout& desired, const GroupName& pod) {
   }
   if (shared.empty()) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("its pod also has the shared CPUs {}", shared.to_string()));
+              fmt::format("its pod also has the shared {}", cpus_named(shared)));
 }
 
 /// Begins a partition. Errors: the kernel's; kUnsupported if it accepted the value but made the
@@ -89,8 +91,8 @@ Result<void> try_begin(const Group& root, const Group& pod, const Group& group, 
   PINFOLD_LET(const CpuSet effective, effective_cpus(group));
   if (effective.contains_all(cpus)) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("the partition '{}' lacks CPUs {}, which another cgroup has exclusively",
-                          group.cpuset().path, (cpus - effective).to_string()));
+              fmt::format("the partition '{}' lacks {}, which another cgroup has exclusively",
+                          group.cpuset().path, cpus_named(cpus - effective)));
 }
 
 /// Writes cpuset.cpus.exclusive of every group above a partition, up to the root of the hierarchy:

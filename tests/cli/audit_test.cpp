@@ -49,7 +49,7 @@ TEST(AuditCommand, PrintsErrorsFirst) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.out, StartsWith("1 error, 1 warning, 2 notes  "));
   const auto error = outcome.out.find(
-      "overlap  shop/log/agent\n    can run on CPUs 2, which "
+      "overlap  shop/log/agent\n    can run on CPU 2, which "
       "'shop/web/app' has exclusively\n    see: cat '");
   const auto warning = outcome.out.find("cpuset-differs  shop/log/agent");
   EXPECT_NE(error, std::string::npos) << outcome.out;

@@ -470,7 +470,7 @@ TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndReportsItsChanges) {
   const std::string command = "repair" + node() + " " + folder_.path();
   const Outcome dry = run(command + " --dry-run");
   EXPECT_EQ(dry.status, 0) << dry.out;
-  EXPECT_NE(dry.out.find("shared pool        CPUs 8 are not on this machine: removed"),
+  EXPECT_NE(dry.out.find("shared pool        CPU 8 is not on this machine: removed"),
             std::string::npos)
       << dry.out;
   EXPECT_EQ(run("verify " + folder_.path() + "/cpu_manager_state").status, 1);

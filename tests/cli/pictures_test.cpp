@@ -178,7 +178,7 @@ TEST_F(Pictures, WhoPrintsJson) {
 TEST_F(Pictures, WhoRefusesOtherCpus) {
   const Outcome gone = pinfold("who", "7-8");
   EXPECT_EQ(gone.status, 2);
-  EXPECT_THAT(gone.err, HasSubstr("CPUs '7-8': the machine has the CPUs 0-7"));
+  EXPECT_THAT(gone.err, HasSubstr("CPUs '7-8': the machine has CPUs 0-7"));
   EXPECT_THAT(pinfold("who", "seven").err, HasSubstr("'seven'"));
 }
 
@@ -218,7 +218,7 @@ TEST_F(Pictures, TopologyExplainAndReconfigureDrawImages) {
 
   dir_.write("small.yaml", pod("small", 1));
   EXPECT_EQ(pinfold("explain", "--svg a.svg small.yaml", "").status, 0);
-  EXPECT_THAT(image("a.svg").get<std::string>("svg.desc"), HasSubstr("b: shop/small/main, CPUs "));
+  EXPECT_THAT(image("a.svg").get<std::string>("svg.desc"), HasSubstr("b: shop/small/main, CPU "));
 
   dir_.write("config.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: '0-2'\n");
   const Outcome planned = pinfold("reconfigure", "--dry-run --picture --svg r.svg");

@@ -221,8 +221,8 @@ void Runner::check_rejected(const Rejection& rejection, const Result<void>& answ
 void Runner::check_reason(const Result<void>& answer) {
   if (answer) return;
   constexpr std::array kCauses = {
-      "is rejected, ",  "offline",      "Input/output error", "No space left on device",
-      " runs on CPUs ", " can run on ", "runtime class"};
+      "is rejected, ", "offline",      "Input/output error", "No space left on device",
+      " runs on CPU",  " can run on ", "runtime class"};
   const std::string& why = answer.error().message;
   const bool is_known = std::any_of(kCauses.begin(), kCauses.end(), [&](const char* cause) {
     return why.find(cause) != std::string::npos;

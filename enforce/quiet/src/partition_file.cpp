@@ -9,6 +9,7 @@
 
 #include "knob_file.hpp"
 #include "pinfold/quiet/knob.hpp"
+#include "pinfold/types/named.hpp"
 #include "systemd_units.hpp"
 
 namespace pinfold::quiet {
@@ -61,8 +62,8 @@ Result<void> check(const std::string& directory, const std::string& value) {
   const CpuSet lacking = cpus_in(directory + "/cpuset.cpus") - effective;
   if (value == kMemberPartition || effective.empty() || lacking.empty()) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("the partition lacks CPUs {}, which another cgroup has exclusively",
-                          lacking.to_string()));
+              fmt::format("the partition lacks {}, which another cgroup has exclusively",
+                          cpus_named(lacking)));
 }
 
 }  // namespace

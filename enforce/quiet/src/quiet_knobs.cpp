@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "pinfold/types/named.hpp"
+
 namespace pinfold::quiet {
 namespace {
 
@@ -101,9 +103,9 @@ void QuietKnobs::report_spared(const QuietDesired& desired) {
     if (!cpus || cpus->empty()) continue;
     report_unquiet(knob, desired,
                    Error{ErrorCode::kUnsupported, 0,
-                         fmt::format("{}: stays on CPUs {}, because it holds containers: give them "
+                         fmt::format("{}: stays on {}, because it holds containers: give them "
                                      "a group outside of it, such as 'kubepods.slice'",
-                                     to_string(knob), cpus->to_string())});
+                                     to_string(knob), cpus_named(*cpus))});
   }
 }
 

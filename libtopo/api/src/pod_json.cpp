@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -62,25 +61,6 @@ Result<const json*> object_member(const json& parent, std::string_view path, std
   return value;
 }
 
-/// Returns what to write instead of a text that is not a quantity: "1G or 1Gi" for "1 gb".
-std::string expected_quantity(std::string_view text, const std::string& error) {
-  std::string number;
-  std::string unit;
-  for (const char c : text) {
-    if (unit.empty() && (c == '.' || (c >= '0' && c <= '9'))) number += c;
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0) unit += c;
-  }
-  const char letter =
-      unit.empty() ? ' ' : static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0])));
-  constexpr std::string_view kUnits = "KMGTPE";
-  if (number.empty() || kUnits.find(letter) == std::string_view::npos) return error;
-  std::string out = "expected an amount with a unit Ki Mi Gi Ti or k M G T";
-  const bool is_binary = unit.find('i') != std::string::npos;
-  out += "; did you mean ";
-  if (!is_binary) out += fmt::format("{}{} or ", number, letter == 'K' ? 'k' : letter);
-  return out + fmt::format("{}{}i?", number, letter);
-}
-
 Result<ResourceList> read_list(const json& resources, const std::string& path,
                                std::string_view key) {
   ResourceList list;
@@ -94,8 +74,7 @@ Result<ResourceList> read_list(const json& resources, const std::string& path,
     }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     const auto quantity = Quantity::parse(trimmed(text));
-    if (!quantity)
-      return fail_field(field, value, expected_quantity(text, quantity.error().message));
+    if (!quantity) return fail_field(field, value, expected_quantity(text));
     if (quantity->sign() < 0) {
       return fail(
           ErrorCode::kInvalidArgument,

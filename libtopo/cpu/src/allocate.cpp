@@ -4,6 +4,7 @@
 
 #include "cpu_sets.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
+#include "pinfold/types/named.hpp"
 #include "whole_cpus.hpp"
 
 namespace pinfold {
@@ -33,23 +34,24 @@ void update_reusable(CpuState& state, const PodView& pod, const Container& conta
 
 /// Describes a step for the trace: "whole socket 1 (CPUs 4-7)".
 std::string describe(const place::TakeStep& step, const Machine& machine) {
-  const std::string cpus = CpuSet::of_words(step.cpus).to_string();
+  const CpuSet set = CpuSet::of_words(step.cpus);
+  const std::string cpus = cpus_named(set);
   switch (step.kind) {
     case place::TakeStep::Kind::kWhole: {
       const std::int32_t id =
           step.level == place::Level::kNuma ? machine.numa_id(step.id).value : step.id;
-      return fmt::format("whole {} {} (CPUs {})", place::to_string(step.level), id, cpus);
+      return fmt::format("whole {} {} ({})", place::to_string(step.level), id, cpus);
     }
     case place::TakeStep::Kind::kWholeCores:
-      return fmt::format("whole cores (CPUs {})", cpus);
+      return fmt::format("whole cores ({})", cpus);
     case place::TakeStep::Kind::kPartOfCache:
-      return fmt::format("a part of cache {} (CPUs {})", step.id, cpus);
+      return fmt::format("a part of cache {} ({})", step.id, cpus);
     case place::TakeStep::Kind::kFromNuma:
-      return fmt::format("from NUMA node {} CPUs {}", machine.numa_id(step.id).value, cpus);
+      return fmt::format("from NUMA node {} {}", machine.numa_id(step.id).value, cpus);
     case place::TakeStep::Kind::kSingle:
       break;
   }
-  return fmt::format("single CPUs (CPUs {})", cpus);
+  return fmt::format("{} ({})", one_or_more(set, "a single CPU", "single CPUs"), cpus);
 }
 
 std::string joined(const place::TakeSteps& steps, const Machine& machine) {
@@ -109,13 +111,11 @@ tl::expected<CpuSet, Rejection> CpuManager::take_out(CpuState& state, const Requ
   if (trace != nullptr) {
     const place::Cpus free = policy_->available(shared, arena);
     place::add(free, reusable);
-    trace->add(
-        kSource, request.object,
-        taken ? fmt::format("took CPU{} {} of {} free: {}", request.count == 1 ? "" : "s",
-                            CpuSet::of_words(*taken).to_string(), place::count(free),
-                            joined(steps, *machine_))
-              : fmt::format("needs {}, {} free in the shared pool outside the reserved CPUs {}",
-                            request.count, place::count(free), reserved_.to_string()));
+    trace->add(kSource, request.object,
+               taken ? fmt::format("took {} of {} free: {}", cpus_named(CpuSet::of_words(*taken)),
+                                   place::count(free), joined(steps, *machine_))
+                     : fmt::format("needs {}, {} free in the shared pool outside the reserved {}",
+                                   request.count, place::count(free), cpus_named(reserved_)));
   }
   if (!taken) return tl::unexpected(cpu::rejection_of(taken.error()));
   CpuSet cpus = CpuSet::of_words(*taken);
@@ -130,7 +130,7 @@ Admission CpuManager::allocate(CpuState& state, const PodView& pod, const Contai
   if (count == 0 || !manages(pod)) {
     if (trace != nullptr) {
       trace->add(kSource, container.name,
-                 fmt::format("runs in the shared pool, CPUs {}: {}", state.default_set.to_string(),
+                 fmt::format("runs in the shared pool, {}: {}", cpus_named(state.default_set),
                              why_shared(pod, container)));
     }
     return {};
@@ -143,7 +143,7 @@ Admission CpuManager::allocate(CpuState& state, const PodView& pod, const Contai
   }
   if (known != nullptr) {
     if (trace != nullptr) {
-      trace->add(kSource, container.name, "keeps its CPUs " + known->to_string());
+      trace->add(kSource, container.name, "keeps its " + cpus_named(*known));
     }
     update_reusable(state, pod, container, *known);
     return {};
@@ -195,11 +195,10 @@ Admission CpuManager::resize(CpuState& state, const PodView& pod, const Containe
     trace->add(
         kSource, container.name,
         count >= static_cast<int>(known.size())
-            ? fmt::format("keeps its CPUs {} and takes {}: {}", known.to_string(),
+            ? fmt::format("keeps its {} and takes {}: {}", cpus_named(known),
                           (cpus - known).to_string(), joined(steps, *machine_))
-            : fmt::format("keeps CPUs {}, among them those of its admission, {}, and gives "
-                          "back {}",
-                          cpus.to_string(), baseline.to_string(), (known - cpus).to_string()));
+            : fmt::format("keeps {}, among them those of its admission, {}, and gives back {}",
+                          cpus_named(cpus), baseline.to_string(), (known - cpus).to_string()));
   }
   state.default_set -= cpus;
   state.default_set |= released;

@@ -5,6 +5,7 @@
 
 #include "cpu_sets.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
+#include "pinfold/types/named.hpp"
 #include "whole_cpus.hpp"
 
 // Pods with pod-level resources: one set of CPUs for the pod, divided among its containers.
@@ -74,7 +75,7 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodView& pod,
     const auto known = state.pods.find(pod.uid);
     if (known != state.pods.end() && static_cast<int>(known->second.size()) == count) {
       if (trace != nullptr) {
-        trace->add("cpu", kObject, "keeps its CPUs " + known->second.to_string());
+        trace->add("cpu", kObject, "keeps its " + cpus_named(known->second));
       }
       const auto* const parts = state.assignments.find(pod.uid);
       return partition(state, pod, known->second, parts == nullptr ? Parts{} : *parts, trace);
@@ -115,10 +116,9 @@ Admission CpuManager::partition(CpuState& state, const PodView& pod, const CpuSe
     const CpuSet& cpus = part == parts.end() ? left : part->second;
     if (trace != nullptr) {
       const bool is_exclusive = guaranteed_cpus(pod, container) > 0;
-      trace->add(
-          "cpu", container.name,
-          fmt::format("{} CPUs {} of the pod's {}", is_exclusive ? "has exclusive" : "shares",
-                      cpus.to_string(), pool.to_string()));
+      trace->add("cpu", container.name,
+                 fmt::format("{} {} of the pod's {}", is_exclusive ? "has exclusive" : "shares",
+                             cpus_named(cpus), pool.to_string()));
     }
     state.assignments[{pod.uid, container.name}] = cpus;
   }

@@ -31,11 +31,12 @@ using Texts = std::map<std::string, std::string>;
 [[nodiscard]] std::vector<AdviceStep> start_steps(const std::string& write,
                                                   const ConfigSources& sources);
 
-// The advice on reserved CPUs and memory.
+// The advice on reserved CPUs and memory, and on eviction.
 [[nodiscard]] StartAdvice balance_memory(const FailedStart& start);
 [[nodiscard]] StartAdvice drop_huge_pages(const FailedStart& start);
 [[nodiscard]] StartAdvice name_numa_nodes(const FailedStart& start);
 [[nodiscard]] StartAdvice correct_reservation(const FailedStart& start);
+[[nodiscard]] StartAdvice correct_amount(const FailedStart& start);
 [[nodiscard]] StartAdvice limit_cpus(const FailedStart& start);
 [[nodiscard]] StartAdvice limit_reservation(const FailedStart& start);
 [[nodiscard]] StartAdvice reserve_cpus(const FailedStart& start);

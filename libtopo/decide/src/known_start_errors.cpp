@@ -70,8 +70,6 @@ constexpr std::array kKnownErrors = {
                     "or an amount such as 100Mi",
                     ""},
     KnownStartError{"eviction threshold", kAmount, ""},
-    KnownStartError{"quantities must match", kAmount, ""},
-    KnownStartError{"unable to parse quantity", kAmount, ""},
 };
 
 }  // namespace

@@ -354,6 +354,8 @@ constexpr std::array kRemedies = {
     StartRemedy{"grace period must be specified", add_grace_periods},
     StartRemedy{"invalid eviction grace period", add_grace_periods},
     StartRemedy{"time: ", correct_durations},
+    StartRemedy{"quantities must match", correct_amount},
+    StartRemedy{"unable to parse quantity", correct_amount},
 };
 
 /// A feature gate that is off, by the part of the error that asks for it.

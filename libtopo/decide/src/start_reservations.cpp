@@ -187,6 +187,27 @@ StartAdvice correct_reservation(const FailedStart& start) {
       matching_reservation(start)};
 }
 
+StartAdvice correct_amount(const FailedStart& start) {
+  const Config& config = start.config;
+  const Texts hard = config.eviction_hard.value_or(Texts());
+  const std::array<std::pair<const char*, const Texts*>, 5> settings = {{
+      {"kubeReserved", &config.kube_reserved},
+      {"systemReserved", &config.system_reserved},
+      {"evictionHard", &hard},
+      {"evictionSoft", &config.eviction_soft},
+      {"evictionMinimumReclaim", &config.eviction_minimum_reclaim},
+  }};
+  for (const auto& [field, amounts] : settings) {
+    for (const auto& [name, text] : *amounts) {
+      if (text.ends_with('%') || Quantity::parse(text)) continue;
+      return {fmt::format("{}: {} '{}': {}", field, printable(name), printable(text),
+                          expected_quantity(text)),
+              ""};
+    }
+  }
+  return {"expected an amount such as 500m or 1Gi in each reservation and eviction setting", ""};
+}
+
 StartAdvice limit_cpus(const FailedStart& start) {
   return {fmt::format("reservedSystemCPUs '{}': this machine has CPUs {}",
                       printable(start.config.reserved_system_cpus),

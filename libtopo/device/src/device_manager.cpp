@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "pinfold/text/go_text.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold {
 namespace {
@@ -346,9 +347,10 @@ Admission DeviceManager::allocate(DeviceState& state, const PodSpec& pod,
       trace->add(
           "devices", container.name,
           fmt::format("takes {} of {}: lowest ids first {}", fmt::join(*taken, ", "), resource,
-                      affinity.numa ? "within NUMA nodes " + machine_->numa_list(*affinity.numa) +
-                                          ", then elsewhere"
-                                    : "on any NUMA node"));
+                      affinity.numa
+                          ? "within " + numa_nodes_named(machine_->numa_ids(*affinity.numa)) +
+                                ", then elsewhere"
+                          : "on any NUMA node"));
     }
     state.assignments[{pod.uid, container.name}][resource] = *std::move(taken);
   }

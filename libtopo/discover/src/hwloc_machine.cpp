@@ -7,6 +7,7 @@
 #include "hwloc_topology.hpp"
 #include "number_caches.hpp"
 #include "pinfold/discover/kernel_files.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold {
 namespace {
@@ -118,9 +119,8 @@ void add_memoryless_nodes(MachineDescription& description) {
     NumaNode node;
     node.id = id;
     description.numa_nodes.push_back(std::move(node));
-    description.warnings.push_back(
-        fmt::format("NUMA node {} with CPUs {} has no memory object: it has 0 bytes", id.value,
-                    cpus.to_string()));
+    description.warnings.push_back(fmt::format(
+        "NUMA node {} with {} has no memory object: it has 0 bytes", id.value, cpus_named(cpus)));
   }
   if (missing.empty()) return;
   for (NumaNode& node : description.numa_nodes)
@@ -159,10 +159,11 @@ void warn_of_missing(const Topology& topology, MachineDescription& description) 
   }
   for (const Cpu& cpu : description.cpus) missing.erase(cpu.id);
   if (missing.empty()) return;
+  const std::string_view them = one_or_more(missing, "it", "them");
   description.warnings.push_back(fmt::format(
-      "the topology does not describe CPUs {} of this machine: they were offline, or the program "
-      "that exported it was not allowed to use them; 'lstopo --disallowed' exports them, too",
-      missing.to_string()));
+      "the topology does not describe {} of this machine: {} offline, or the program that exported "
+      "it was not allowed to use {}; 'lstopo --disallowed' exports {}, too",
+      cpus_named(missing), one_or_more(missing, "it was", "they were"), them, them));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "exclusive.hpp"
 #include "outcome.hpp"
 #include "pinfold/decide/resize.hpp"
+#include "pinfold/types/named.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "admitted.hpp"
@@ -9,6 +10,7 @@
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "pinfold/types/named.hpp"
 #include "summary.hpp"
 #include "table.hpp"
 #include "trials.hpp"
@@ -20,12 +22,23 @@ using explain_detail::Failure;
 
 namespace {
 
-/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs)" for the resources of a failure; "" if no pod
-/// holds any.
+/// Returns the resources that some place lacks.
+std::set<std::string> missing_resources(const Failure& failure) {
+  std::set<std::string> names;
+  for (const explain_detail::Missing& place : explain_detail::find_missing(failure)) {
+    for (const Amounts& amounts : place.amounts) names.insert(amounts.resource);
+  }
+  return names;
+}
+
+/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs)" for the resources that a failure lacks; "" if no
+/// pod holds any.
 std::string holders_of_all(const Failure& failure) {
   constexpr std::size_t kMostHolders = 4;
+  const std::set<std::string> names = missing_resources(failure);
   std::vector<std::string> parts;
   for (const OccupiedResource& resource : explain_detail::occupied(failure)) {
+    if (!names.contains(resource.resource)) continue;
     for (const OccupiedPlace& place : resource.places) {
       for (const Holder& holder : place.holders) {
         parts.push_back(
@@ -43,6 +56,17 @@ std::string holders_of_all(const Failure& failure) {
   return fmt::format(" (held by {})", explain_detail::listed(parts));
 }
 
+/// Returns whether the second change is one of an amount that the first one has changed.
+bool changes_again(const explain_detail::MetShortage& first,
+                   const explain_detail::MetShortage& second) {
+  const auto is_changed = [&](const explain_detail::RequestChange& change) {
+    return std::any_of(first.changes.begin(), first.changes.end(), [&](const auto& other) {
+      return other.target == change.target && other.resource == change.resource;
+    });
+  };
+  return std::any_of(second.changes.begin(), second.changes.end(), is_changed);
+}
+
 /// Returns what would still be in the way once what is missing is not; nothing if the pod would
 /// then be admitted.
 std::vector<std::string> next_obstacles(const Failure& failure) {
@@ -56,7 +80,8 @@ std::vector<std::string> next_obstacles(const Failure& failure) {
                                 next->why.reason, explain_detail::summarize(*next),
                                 holders_of_all(*next)));
     auto more = explain_detail::with_shortage_met(*next);
-    if (more) more->change = met->change + " and " + more->change;
+    if (!more || changes_again(*met, *more)) break;
+    more->change = met->change + " and " + more->change;
     met = std::move(more);
   }
   return notes;
@@ -115,15 +140,15 @@ std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation
   if (!node.cpu().is_static() || reserved.empty() || !is_shared) return notes;
   if (!node.cpu().options().strict_cpu_reservation) {
     notes.push_back(fmt::format(
-        "As in a kubelet, the shared pool includes the reserved CPUs {}; they are only never "
-        "exclusive. cpuManagerPolicyOptions: strict-cpu-reservation keeps all pods off them",
-        reserved.to_string()));
+        "As in a kubelet, the shared pool includes the reserved {}; {} only never exclusive. "
+        "cpuManagerPolicyOptions: strict-cpu-reservation keeps all pods off {}",
+        cpus_named(reserved), one_or_more(reserved, "it is", "they are"),
+        one_or_more(reserved, "it", "them")));
   }
   if (const CpuSet siblings = node.cpu().reserved_cores() - reserved; !siblings.empty()) {
-    const bool is_one = siblings.size() == 1;
-    notes.push_back(fmt::format("{} {} not reserved and share{} a core with reserved CPUs",
-                                explain_detail::cpus_named(siblings), is_one ? "is" : "are",
-                                is_one ? "s" : ""));
+    notes.push_back(fmt::format(
+        "{} {} a core with reserved CPUs", cpus_named(siblings),
+        one_or_more(siblings, "is not reserved and shares", "are not reserved and share")));
   }
   return notes;
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "pinfold/types/named.hpp"
 #include "trials.hpp"
 #include "words.hpp"
 
@@ -69,7 +70,7 @@ std::string move_text(const NodeState& state, const PlannedContainer& move) {
   std::vector<std::string> parts;
   if (move.cpus_moved > 0) {
     parts.push_back(
-        fmt::format("CPUs {} -> {}", move.cpus_before->to_string(), move.cpus_after->to_string()));
+        fmt::format("{} -> {}", cpus_named(*move.cpus_before), move.cpus_after->to_string()));
   }
   for (const MovedMemory& memory : moved_memory(move)) {
     parts.push_back(fmt::format("{}: {} -> {}", listed(memory.amounts), numa_nodes(memory.from),

@@ -212,6 +212,13 @@ std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& targ
   return {all.begin(), all.end()};
 }
 
+std::optional<Quantity> shared_amount(const Failure& failure, const Target& target) {
+  const bool is_app = target && failure.pod.containers[*target].kind == ContainerKind::kApp;
+  if (!is_app || !counts_whole(failure, target, "cpu")) return std::nullopt;
+  if (amount_on_as_many_nodes(failure, target, "cpu").empty()) return std::nullopt;
+  return requested(failure.pod, target, "cpu") - Quantity::milli(1);
+}
+
 std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,
                                      const std::string& resource) {
   const Quantity from = requested(failure.pod, target, resource);

@@ -55,4 +55,9 @@ struct RequestChange {
 [[nodiscard]] std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,
                                                    const std::string& resource);
 
+/// Returns the number of CPUs less 1m for an application container whose exclusive CPUs are on
+/// fewer NUMA nodes than its other resources, which the policy restricted does not allow: it then
+/// has none. nullopt for others.
+[[nodiscard]] std::optional<Quantity> shared_amount(const Failure& failure, const Target& target);
+
 }  // namespace pinfold::explain_detail

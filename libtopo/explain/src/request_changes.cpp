@@ -34,14 +34,10 @@ class RequestSearch {
       : failure_(failure), trials_(trials), missing_(find_missing(failure)) {}
 
   std::vector<Remedy> run() {
-    find_single_changes();
-    std::vector<Remedy> remedies;
-    for (const RequestChange& change : found_) remedies.push_back(remedy({change}));
-    const auto several = several_changes();
-    if (several.empty()) return remedies;
-    if (remedies.empty()) return {remedy(several)};
-    if (size_of(several) >= found_.front().size()) return remedies;
-    return {remedy(several), std::move(remedies.front())};
+    std::vector<Remedy> remedies = smallest_changes();
+    // Last, as the container loses what it has asked for.
+    if (const auto change = without_exclusive_cpus()) remedies.push_back(remedy({*change}));
+    return remedies;
   }
 
   /// Returns the pod with what is missing at the nearest place, and nothing else, changed; nullopt
@@ -50,7 +46,7 @@ class RequestSearch {
     std::vector<RequestChange> changes = shared_pool_filled();
     if (changes.empty() && !missing_.empty()) changes = fitting_into(missing_.front());
     if (changes.empty()) return std::nullopt;
-    return MetShortage{remedy(changes).text, changed(failure_.pod, changes)};
+    return MetShortage{changes, remedy(changes).text, changed(failure_.pod, changes)};
   }
 
  private:
@@ -74,6 +70,27 @@ class RequestSearch {
   [[nodiscard]] bool is_of_step(const Target& target) const {
     if (failure_.is_whole_pod()) return !target;
     return target && failure_.pod.containers[*target].name == failure_.step.object;
+  }
+
+  [[nodiscard]] std::vector<Remedy> smallest_changes() {
+    find_single_changes();
+    std::vector<Remedy> remedies;
+    for (const RequestChange& change : found_) remedies.push_back(remedy({change}));
+    const auto several = several_changes();
+    if (several.empty()) return remedies;
+    if (remedies.empty()) return {remedy(several)};
+    if (size_of(several) >= found_.front().size()) return remedies;
+    return {remedy(several), std::move(remedies.front())};
+  }
+
+  [[nodiscard]] std::optional<RequestChange> without_exclusive_cpus() {
+    for (const Target& target : targets()) {
+      const auto to = shared_amount(failure_, target);
+      if (!to) continue;
+      const RequestChange change{target, "cpu", requested(failure_.pod, target, "cpu"), *to, true};
+      if (is_admitted({change})) return change;
+    }
+    return std::nullopt;
   }
 
   /// Leaves the smallest changes in `found_`, the smallest first.
@@ -235,7 +252,8 @@ class RequestSearch {
   [[nodiscard]] Quantity whole_cores(const std::string& resource, const Quantity& amount) const {
     const bool in_cores = resource == "cpu" && failure_.node.cpu().options().full_pcpus_only;
     const std::int64_t group = in_cores ? std::max(failure_.node.machine().cpus_per_core(), 1) : 1;
-    return Quantity::of(amount.value() / group * group, Quantity::Format::kDecimalSi);
+    const std::int64_t whole = amount.milli_value() / 1000;  // value() would round up
+    return Quantity::of(whole / group * group, Quantity::Format::kDecimalSi);
   }
 
   [[nodiscard]] Remedy remedy(const std::vector<RequestChange>& changes) const {

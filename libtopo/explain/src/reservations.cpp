@@ -4,8 +4,10 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "request_change.hpp"
 #include "settings.hpp"
 #include "words.hpp"
 
@@ -241,20 +243,40 @@ class MemoryReservations {
 
   /// Reserves less in one of the fields that are added up.
   void add_smaller(const Missing& place, const Quantity& lack, std::vector<Setting>& all) const {
-    for (auto setting :
-         {lowered(config_, "kubeReserved", &Config::kube_reserved, kMemory, lack),
-          lowered(config_, "systemReserved", &Config::system_reserved, kMemory, lack),
-          evicted_later(lack)}) {
-      if (setting && follow(*setting, place, lack)) all.push_back(*std::move(setting));
-    }
+    add_following(lowered(config_, "kubeReserved", &Config::kube_reserved, kMemory, lack), place,
+                  lack, all);
+    add_following(lowered(config_, "systemReserved", &Config::system_reserved, kMemory, lack),
+                  place, lack, all);
+    const Quantity now = eviction_threshold();
+    const Quantity to = rounded_down(kMemory, now - lack);
+    add_following(evicted_later(now, to), place, now - to, all);
   }
 
-  [[nodiscard]] std::optional<Setting> evicted_later(const Quantity& lack) const {
-    if (!config_.eviction_hard) return std::nullopt;
-    const auto now = amount_in(*config_.eviction_hard, kAvailable);
-    if (!now || *now < lack) return std::nullopt;
-    Setting setting{text_of("evictionHard", kAvailable, *now, *now - lack), config_};
-    (*setting.config.eviction_hard)[kAvailable] = (*now - lack).to_string();
+  void add_following(std::optional<Setting> setting, const Missing& place, const Quantity& less,
+                     std::vector<Setting>& all) const {
+    if (setting && follow(*setting, place, less)) all.push_back(*std::move(setting));
+  }
+
+  /// Returns what evictionHard reserves, in bytes: a percentage depends on the machine.
+  [[nodiscard]] Quantity eviction_threshold() const {
+    Quantity rest = amount_of(failure_.node.reservation().amounts, kMemory);
+    for (const NamedAmounts* const others : {&config_.kube_reserved, &config_.system_reserved}) {
+      rest -= amount_in(*others, kMemory).value_or(Quantity{});
+    }
+    return Quantity::bytes(rest.value());
+  }
+
+  /// A kubelet accepts no threshold of zero.
+  [[nodiscard]] std::optional<Setting> evicted_later(const Quantity& now,
+                                                     const Quantity& to) const {
+    if (!config_.eviction_hard || to.sign() <= 0) return std::nullopt;
+    const auto written = config_.eviction_hard->find(kAvailable);
+    if (written == config_.eviction_hard->end()) return std::nullopt;
+    std::string from = readable(now, AmountRounding::kDown);
+    if (written->second.ends_with('%')) from = fmt::format("{} ({})", written->second, from);
+    Setting setting{fmt::format("evictionHard: {} {} -> {}", kAvailable, from, to.to_string()),
+                    config_};
+    (*setting.config.eviction_hard)[kAvailable] = to.to_string();
     return setting;
   }
 

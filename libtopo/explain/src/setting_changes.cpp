@@ -17,6 +17,8 @@ namespace pinfold::explain_detail {
 namespace {
 
 constexpr std::size_t kMostSettings = 2;
+/// Three fields add up to what is reserved; only an operator knows which of them is too large.
+constexpr std::size_t kMostReservations = 3;
 
 void add_without_options(const Config& config, std::vector<Setting>& all) {
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
@@ -79,11 +81,10 @@ void add_more_pods(const Failure& failure, std::vector<Setting>& all) {
   all.push_back(std::move(setting));
 }
 
-/// Returns configurations in which a reservation or one strict setting is changed, the smallest
-/// change first.
+/// Returns configurations in which one strict setting is changed, the smallest change first.
 std::vector<Setting> other_settings(const Failure& failure) {
   const Config& config = failure.node.config();
-  std::vector<Setting> all = other_reservations(failure);
+  std::vector<Setting> all;
   add_more_pods(failure, all);
   add_without_options(config, all);
   add_other_scope(config, all);
@@ -121,27 +122,48 @@ std::optional<NodeState> state_on(const Failure& failure, const Node& node, Sett
   return std::move(plan->next);
 }
 
+/// Tries settings in turn until there are enough remedies.
+class SettingSearch {
+ public:
+  SettingSearch(const Failure& failure, Trials& trials) : failure_(failure), trials_(trials) {}
+
+  void add(std::vector<Setting> settings, std::size_t most) {
+    for (Setting& setting : settings) {
+      if (remedies_.size() >= most) return;
+      if (changed_.contains(value_now(setting)) || !fits(setting)) continue;
+      changed_.insert(value_now(setting));
+      remedies_.push_back({Remedy::Kind::kSetting,
+                           std::move(setting.text),
+                           std::nullopt,
+                           {},
+                           std::move(setting.config)});
+    }
+  }
+
+  [[nodiscard]] std::vector<Remedy> take() && { return std::move(remedies_); }
+
+ private:
+  [[nodiscard]] bool fits(Setting& setting) {
+    const auto node = Node::make(failure_.node.machine(), setting.config);
+    if (!node) return false;
+    auto state = state_on(failure_, *node, setting);
+    return state && trials_.admits(*node, *std::move(state), failure_.pod);
+  }
+
+  const Failure& failure_;
+  Trials& trials_;
+  std::set<std::string> changed_;
+  std::vector<Remedy> remedies_;
+};
+
 }  // namespace
 
 std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials) {
-  std::vector<Remedy> remedies;
-  if (!failure.node.providers().empty()) return remedies;  // the providers belong to this node
-  std::set<std::string> changed;
-  for (Setting& setting : other_settings(failure)) {
-    if (remedies.size() == kMostSettings) break;
-    if (changed.contains(value_now(setting))) continue;
-    auto node = Node::make(failure.node.machine(), setting.config);
-    if (!node) continue;
-    auto state = state_on(failure, *node, setting);
-    if (!state || !trials.admits(*node, *std::move(state), failure.pod)) continue;
-    changed.insert(value_now(setting));
-    remedies.push_back({Remedy::Kind::kSetting,
-                        std::move(setting.text),
-                        std::nullopt,
-                        {},
-                        std::move(setting.config)});
-  }
-  return remedies;
+  if (!failure.node.providers().empty()) return {};  // the providers belong to this node
+  SettingSearch search(failure, trials);
+  search.add(other_reservations(failure), kMostReservations);
+  search.add(other_settings(failure), kMostSettings);
+  return std::move(search).take();
 }
 
 }  // namespace pinfold::explain_detail

@@ -10,6 +10,7 @@
 #include "memory_ties.hpp"
 #include "pinfold/align/explanation.hpp"
 #include "pinfold/decide/allocatable.hpp"
+#include "pinfold/types/named.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {
@@ -455,7 +456,8 @@ std::string most(const Failure& alone, const Missing& missing) {
   if (width == 1 && is_named) where = " for pods on " + numa_nodes(missing.numa_nodes);
   if (parts.size() == 1 && is_nothing) {
     const std::string& resource = missing.amounts.front().resource;
-    return fmt::format("this machine has no {}{}", resource == "cpu" ? "CPUs" : resource, where);
+    return fmt::format("this machine has no {}{}", resource == "cpu" ? "CPUs" : resource,
+                       is_named ? where : " for pods");
   }
   return fmt::format("this machine has at most {}{}", listed(parts), where);
 }

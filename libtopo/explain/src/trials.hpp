@@ -8,6 +8,7 @@
 
 #include "outcome.hpp"
 #include "pinfold/explain/remedy.hpp"
+#include "request_change.hpp"
 
 namespace pinfold::explain_detail {
 
@@ -35,12 +36,14 @@ class Trials {
   int left_;
 };
 
-/// Returns the smallest changes of the pod's requests with which it fits, at most two.
+/// Returns the smallest changes of the pod's requests with which it fits, at most two; and the one
+/// that helps because a container then has no exclusive CPUs.
 [[nodiscard]] std::vector<Remedy> request_changes(const Failure& failure, Trials& trials);
 
 /// A pod that no longer requests what is missing.
 struct MetShortage {
-  std::string change;  ///< "container main: cpu 6 -> 4 (requests and limits)"
+  std::vector<RequestChange> changes;
+  std::string change;  ///< of all of them: "container main: cpu 6 -> 4 (requests and limits)"
   PodSpec pod;
 };
 /// Returns the pod with what is missing at the nearest place changed, whether it fits then or not;
@@ -61,7 +64,7 @@ struct MetShortage {
 /// missing, prefers one that is admitted again after it, with other devices.
 [[nodiscard]] std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials);
 
-/// Returns single settings of the node with which it fits, at most two.
+/// Returns single settings of the node with which it fits: at most two, or three reservations.
 [[nodiscard]] std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials);
 
 }  // namespace pinfold::explain_detail

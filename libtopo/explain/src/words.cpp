@@ -46,10 +46,6 @@ std::string numa_nodes(const std::vector<std::int32_t>& ids) {
   return fmt::format("NUMA node{} {}", ids.size() == 1 ? "" : "s", listed(names));
 }
 
-std::string cpus_named(const CpuSet& cpus) {
-  return fmt::format("CPU{} {}", cpus.size() == 1 ? "" : "s", cpus.to_string());
-}
-
 std::string core_sizes(const Machine& machine) {
   std::set<std::size_t> sizes;
   for (const Machine::Group& core : machine.cores()) sizes.insert(core.cpus.size());

@@ -23,9 +23,6 @@ namespace pinfold::explain_detail {
 /// Returns "NUMA node 1", "NUMA nodes 0 and 1", "the node".
 [[nodiscard]] std::string numa_nodes(const std::vector<std::int32_t>& ids);
 
-/// Returns "CPU 2", "CPUs 2-3".
-[[nodiscard]] std::string cpus_named(const CpuSet& cpus);
-
 /// Returns how many CPUs the cores of a machine have: "2", "1 or 2".
 [[nodiscard]] std::string core_sizes(const Machine& machine);
 

@@ -65,9 +65,9 @@ Result<Quantity> read_amount(const json& item, const std::string& path, std::str
   if (!value->is_string() && !value->is_number()) {
     return fail_field(field, *value, "expected a quantity");
   }
-  const auto amount =
-      Quantity::parse(value->is_string() ? value->get<std::string>() : value->dump());
-  if (!amount) return fail_field(field, *value, amount.error().message);
+  const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
+  const auto amount = Quantity::parse(text);
+  if (!amount) return fail_field(field, *value, expected_quantity(text));
   if (amount->sign() < 0) return fail_field(field, *value, "expected 0 or more");
   return *amount;
 }

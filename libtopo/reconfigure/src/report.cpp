@@ -7,15 +7,14 @@
 #include <variant>
 
 #include "compare.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::planning {
 namespace {
 
 /// Returns "CPU 1 is reserved now", "CPUs 1-2 are reserved now".
-std::string about_cpus(const CpuSet& cpus, const char* singular, const char* plural) {
-  const bool is_one = cpus.size() == 1;
-  return fmt::format("CPU{} {} {}", is_one ? "" : "s", cpus.to_string(),
-                     is_one ? singular : plural);
+std::string about_cpus(const CpuSet& cpus, const char* one, const char* more) {
+  return fmt::format("{} {}", cpus_named(cpus), one_or_more(cpus, one, more));
 }
 
 /// Returns what a container had that the new node cannot give it: "CPUs 0-1 are reserved now"; ""

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "pinfold/agent/outcome.hpp"
+#include "pinfold/types/named.hpp"
 #include "queue_entry.hpp"
 
 // How it works
@@ -302,7 +303,7 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);
   if (!report.overlap.empty()) {
     log(LogLevel::kWarning,
-        "overlap: other processes could run on the exclusive CPUs " + report.overlap.to_string());
+        "overlap: other processes could run on the exclusive " + cpus_named(report.overlap));
   }
   for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));
   for (const std::string& line : report.moved) log(LogLevel::kInfo, "applied: " + line);

@@ -716,7 +716,7 @@ TEST_P(AdoptionTest, VerifyReadsBackTheContainerAndAllOthers) {
   EXPECT_TRUE(agent.verify({PodUid("s"), "c"}).has_value()) << "it harms no other container";
   kernel_.find("run-s")->files["cpuset.cpus"] = "0-1";
   EXPECT_THAT(agent.verify({PodUid("s"), "c"}).error().message,
-              HasSubstr("can run on CPUs 1, which are exclusive to other containers"));
+              HasSubstr("can run on CPU 1, which is exclusive to other containers"));
   kernel_.find("run-s")->files["cpuset.cpus"] = "0";
   kernel_.find("run-a")->files["cpuset.cpus"] = "1";
   EXPECT_THAT(agent.verify(container).error().message, HasSubstr("expected 1-2"));

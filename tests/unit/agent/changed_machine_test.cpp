@@ -95,7 +95,7 @@ TEST_F(ChangedMachine, IsSaidAndStopsNobodyWithStaticMemory) {
       {"more memory", add_memory, "NUMA node 1: memory of 4Gi becomes 5Gi"},
       {"less memory", take_memory, "NUMA node 1: memory of 4Gi becomes 3Gi"},
       {"another NUMA node", add_node, "NUMA node 2 is new"},
-      {"another CPU", add_cpu, "CPUs 8 are new"},
+      {"another CPU", add_cpu, "CPU 8 is new"},
   };
   admit(kStatic);
   for (const auto& row : rows) {
@@ -225,7 +225,7 @@ TEST(MachineDifferences, NameWhatHasChanged) {
       {take_distances,
        {"NUMA node 0: distances 10 21 become (unknown)",
         "NUMA node 1: distances 21 10 become (unknown)"}},
-      {move_cache, {"CPUs 3 have another L3 cache"}},
+      {move_cache, {"CPU 3 has another L3 cache"}},
       {add_device, {"the devices of 'example.com/gpu' are others or elsewhere: 0 before, 1 now"}},
       {[](MachineDescription&) {}, {}},
   };

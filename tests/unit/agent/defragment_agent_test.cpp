@@ -148,7 +148,7 @@ TEST_F(Defragment, WaitsForOfflineCpus) {
   const auto planned = plan_defragmentation(*agent_, pod("new", 3), {});
   ASSERT_FALSE(planned);
   EXPECT_EQ(planned.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(planned.error().message, HasSubstr("CPUs 7 of this node are offline"));
+  EXPECT_THAT(planned.error().message, HasSubstr("CPU 7 of this node is offline"));
 }
 
 TEST_F(Defragment, OfflineCpusStayOfflineOnTheSameMachine) {

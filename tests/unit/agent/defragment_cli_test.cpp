@@ -195,7 +195,7 @@ TEST_F(DefragmentCli, ExplainSuggestsIt) {
                               " explain --state-dir state --machine node.json new.yaml");
   EXPECT_EQ(rejected.status, 1) << rejected.err;
   EXPECT_THAT(rejected.out,
-              HasSubstr("if default/a/main (CPUs 1 -> 6) moves: pinfold defragment --for new.yaml "
+              HasSubstr("if default/a/main (CPU 1 -> 6) moves: pinfold defragment --for new.yaml "
                         "--state-dir state --machine node.json\n"));
 }
 

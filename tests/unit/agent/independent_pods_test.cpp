@@ -177,7 +177,7 @@ TEST_P(IndependentPods, OnlyThePodThatNeedsItsCpusWaits) {
     const auto outcome = agent.admit(pod("new", {guaranteed("c", 1)})).value();
     ASSERT_TRUE(outcome.not_enforced);
     EXPECT_THAT(outcome.not_enforced->message,
-                HasSubstr("'podbad/c' still has CPUs 3: podbad/c: cpuset.cpus := 0,4-7: "));
+                HasSubstr("'podbad/c' still has CPU 3: podbad/c: cpuset.cpus := 0,4-7: "));
     EXPECT_NE(world.cpus("podnew/c"), "3");
     for (const char* const uid : {"shared", "other", "best"}) {
       EXPECT_TRUE(world.is_pod_ok(uid)) << uid;

@@ -52,7 +52,7 @@ TEST_P(ReconcileTest, OnlyWhatGetsExclusiveCpusWaitsForOfflineOnes) {
   const auto refused = agent.admit(pod("y", {guaranteed("a", 1)}));
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(refused.error().message, HasSubstr("CPUs 5 of this node are offline: no container"));
+  EXPECT_THAT(refused.error().message, HasSubstr("CPU 5 of this node is offline: no container"));
   must_admit(agent, pod("s", {best_effort("c")}));
   EXPECT_EQ(agent.state().node.find(PodUid("y")), nullptr);
 }
@@ -67,7 +67,7 @@ TEST_P(ReconcileTest, ARejectionSaysThatCpusAreOffline) {
   ASSERT_TRUE(outcome.rejection);
   ASSERT_FALSE(outcome.notes.empty());
   EXPECT_THAT(outcome.notes.front(),
-              HasSubstr("until they are back ('chcpu --enable 5'; no container has them)"));
+              HasSubstr("until it is back ('chcpu --enable 5'; no container has it)"));
   EXPECT_EQ(traces.front().facts.front().text, outcome.notes.front());
 }
 
@@ -88,7 +88,7 @@ TEST_P(ReconcileTest, APodThatGetsExclusiveCpusWaitsForOfflineOnes) {
   NodeAgent agent = world_.try_open(config, {}, {5}).value();
   const auto refused = agent.admit(spec);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_THAT(refused.error().message, HasSubstr("CPUs 5 of this node are offline: no container"));
+  EXPECT_THAT(refused.error().message, HasSubstr("CPU 5 of this node is offline: no container"));
 }
 
 TEST_P(ReconcileTest, NotesLeaveWithTheirPod) {
@@ -110,10 +110,10 @@ TEST_P(ReconcileTest, ContainersLoseCpusThatAreOffline) {
   NodeAgent agent = world_.open(offline);
   EXPECT_THAT(lost_cpus(agent.node(), agent.state(), agent.offline()),
               UnorderedElementsAre(
-                  "default/x, container a: has lost CPUs 2 of its 1-2, runs on 1",
-                  "default/x, container b: has lost CPUs 3 of its 3, runs on 0,4,6-7 of the shared "
+                  "default/x, container a: has lost CPU 2 of its 1-2, runs on 1",
+                  "default/x, container b: has lost CPU 3 of its 3, runs on 0,4,6-7 of the shared "
                   "pool",
-                  "shared pool: has lost CPUs 5, 0,4,6-7 left"));
+                  "shared pool: has lost CPU 5, 0,4,6-7 left"));
   const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->remaining.size(), 3U);
@@ -139,7 +139,7 @@ TEST_P(ReconcileTest, WithoutASharedPoolContainersRunOnWhatIsExclusiveToNobody) 
   }
   NodeAgent agent = world_.try_open(config, {}, {7}).value();
   EXPECT_THAT(lost_cpus(agent.node(), agent.state(), agent.offline()),
-              ElementsAre("shared pool: has lost CPUs 7, none left: its containers run on 0"));
+              ElementsAre("shared pool: has lost CPU 7, none left: its containers run on 0"));
   EXPECT_TRUE(reconcile(agent).has_value());
   EXPECT_EQ(world_.cpus("pods/c"), "0");
   EXPECT_THAT(agent.find_drift().value(), IsEmpty());
@@ -186,7 +186,7 @@ TEST(Reconcile, ReportsCpusThatAnAncestorGroupLacks) {
   const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value());
   EXPECT_THAT(report->remaining,
-              ElementsAre("podx/a: runs on CPUs 1, expected 1-2: '/model' has CPUs 0-1,3-7"));
+              ElementsAre("podx/a: runs on CPU 1, expected 1-2: '/model' has CPUs 0-1,3-7"));
   world.kernel.cpus = CpuSet::range(0, 7);
   EXPECT_THAT(reconcile(agent).value().remaining, IsEmpty());
 }
@@ -419,7 +419,7 @@ TEST(Partitions, AreNoneIfTheKernelLeavesCpusOut) {
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
   ASSERT_EQ(agent.enforced()->partition_problems().size(), 1U);
   EXPECT_THAT(agent.enforced()->partition_problems().begin()->second,
-              HasSubstr("lacks CPUs 2, which another cgroup has exclusively"));
+              HasSubstr("lacks CPU 2, which another cgroup has exclusively"));
   EXPECT_EQ(world.kernel.find("podx/a")->files.at("cpuset.cpus.partition"), "member");
   EXPECT_EQ(world.cpus("podx/a"), "1-2");
 }

@@ -227,7 +227,7 @@ TEST_F(ReconfigureCli, NeedsTheMachineOfAKubeletsDirectory) {
   EXPECT_THAT(refused.err, HasSubstr("name the previous one with --from-machine"));
   const auto done = run(arguments + " --from-machine node.json");
   EXPECT_EQ(done.status, 0) << done.err;
-  EXPECT_THAT(done.out, HasSubstr("machine: CPUs 7 are gone"));
+  EXPECT_THAT(done.out, HasSubstr("machine: CPU 7 is gone"));
 }
 
 /// A kubelet started with another configuration does not know .pinfold_node.

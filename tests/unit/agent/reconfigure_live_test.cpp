@@ -201,7 +201,7 @@ TEST(ReconfigureLive, NothingIsPlannedWhileCpusAreOffline) {
   const auto refused = plan_reconfiguration(*agent, row.to, PlanOptions{});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(refused.error().message, HasSubstr("CPUs 3 of this node are offline"));
+  EXPECT_THAT(refused.error().message, HasSubstr("CPU 3 of this node is offline"));
   MachineDescription fewer = row.to.machine().description();
   std::erase_if(fewer.cpus, [](const Cpu& cpu) { return cpu.id.value == 3; });
   EXPECT_TRUE(plan_reconfiguration(

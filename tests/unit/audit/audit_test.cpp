@@ -80,7 +80,7 @@ TEST_P(AuditedNode, NamesAContainerWithOtherCpus) {
   tree.write_group(tree.web(), "2", "0-1", {1001});
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report),
-              ElementsAre("error cpuset-differs shop/web/app: runs on CPUs 2, but the "
+              ElementsAre("error cpuset-differs shop/web/app: runs on CPU 2, but the "
                           "kubelet gave it CPUs 2-3 exclusively",
                           kSandboxes));
   EXPECT_EQ(report.findings[0].observed, "2");
@@ -94,7 +94,7 @@ TEST_P(AuditedNode, NamesWhoOverlaps) {
   tree.write_process(1003, 1, "agent", "0-2,6-7", tree.log(), 1003);
   EXPECT_THAT(
       lines_of(audit(tree)),
-      ElementsAre("error overlap shop/log/agent: can run on CPUs 2, which 'shop/web/app' has "
+      ElementsAre("error overlap shop/log/agent: can run on CPU 2, which 'shop/web/app' has "
                   "exclusively",
                   "warning cpuset-differs shop/log/agent: runs on CPUs 0-2,6-7, but its shared "
                   "pool is 0-1,6-7",
@@ -441,7 +441,7 @@ TEST(Audit, NamesAThreadThatIsPinnedElsewhere) {
   tree.write_thread(1001, 1022, "3");  // the program's own choice
   EXPECT_THAT(lines_of(audit(tree)),
               ElementsAre("error thread-elsewhere shop/web/app: thread 1021 of process 1001 (app): "
-                          "runs on CPUs 6, but its container has CPUs 2-3",
+                          "runs on CPU 6, but its container has CPUs 2-3",
                           kSandboxes));
 }
 
@@ -449,7 +449,7 @@ TEST(Audit, NamesAProcessThatIsPinnedToExclusiveCpus) {
   const KubeletTree tree;
   tree.write_process(70, 1, "stress", "2", "user.slice");
   EXPECT_THAT(lines_of(audit(tree)), ElementsAre("error process-pinned process 70 (stress): in "
-                                                 "group '/user.slice' is pinned to CPUs 2, which "
+                                                 "group '/user.slice' is pinned to CPU 2, which "
                                                  "containers have exclusively",
                                                  kSandboxes));
 }
@@ -480,7 +480,7 @@ TEST(Audit, NamesPagesOnAnotherNumaNode) {
   EXPECT_THAT(
       lines_of(audit(tree)),
       Contains(HasSubstr("note pages-elsewhere shop/web/app: process 1001 (app): has 80% of "
-                         "its memory (4096 KiB) away from NUMA nodes 0")));
+                         "its memory (4096 KiB) away from NUMA node 0")));
 }
 
 TEST(Audit, ComparesMemoryWithTheKubeletsFile) {
@@ -503,7 +503,7 @@ TEST(Audit, NamesInterruptsThatComeOnExclusiveCpus) {
                    " CPU0 CPU1 CPU2 CPU3\n 24: 1 0 0 0 PCI eth0\n 25: 0 0 9 0 PCI nvme0q1\n"
                    " 26: 0 0 0 0 PCI nvme0q2\n");
   EXPECT_THAT(lines_of(audit(tree)),
-              ElementsAre("warning irq shop/web/app: its CPUs 2 handle 1 interrupt: 25 (first: PCI "
+              ElementsAre("warning irq shop/web/app: its CPU 2 handles 1 interrupt: 25 (first: PCI "
                           "nvme0q1)",
                           kSandboxes));
 }
@@ -517,7 +517,7 @@ TEST(Audit, DoesNotCountInterruptsThatNeverCame) {
   EXPECT_THAT(lines_of(audit(tree)), ElementsAre(kSandboxes));
   tree.dir().remove("proc/interrupts");  // now nothing shows which interrupts came
   EXPECT_THAT(lines_of(audit(tree)),
-              Contains(HasSubstr("irq shop/web/app: its CPUs 2 handle 2 interrupts: 5, 6")));
+              Contains(HasSubstr("irq shop/web/app: its CPU 2 handles 2 interrupts: 5, 6")));
 }
 
 TEST(Audit, NamesFilesThatTheNextStartRefuses) {
@@ -557,7 +557,7 @@ TEST(Audit, NamesOneCpuOfTwoPods) {
   state.assignments[{PodUid(KubeletTree::kDbUid), "postgres"}] = CpuSet{3, 4, 5};
   tree.write_cpu_state(state);
   EXPECT_THAT(lines_of(audit(tree)),
-              Contains(AllOf(HasSubstr("error state-overlap"), HasSubstr("gives CPUs 3 to"))));
+              Contains(AllOf(HasSubstr("error state-overlap"), HasSubstr("gives CPU 3 to"))));
 }
 
 TEST(Audit, CorrectsAnOverlapOfTheStateFileThere) {
@@ -580,7 +580,7 @@ TEST(Audit, CorrectsAnOverlapOfPodsWithPodLevelCpus) {
   tree.dir().write("var/lib/kubelet/cpu_manager_state",
                    checkpoint::encode_cpu(state, "static", true));
   const Report report = audit(tree);
-  EXPECT_THAT(lines_of(report), Contains(HasSubstr("gives CPUs 4 to")));
+  EXPECT_THAT(lines_of(report), Contains(HasSubstr("gives CPU 4 to")));
   EXPECT_THAT(remedies_of(report, "state-overlap"), ElementsAre(HasSubstr("repair --accept-loss")));
 }
 
@@ -603,7 +603,7 @@ TEST(Audit, NotesAnAssignmentWithoutAContainer) {
   state.assignments[{PodUid("gone"), "c"}] = CpuSet{6};
   tree.write_cpu_state(state);
   EXPECT_THAT(lines_of(audit(tree)),
-              Contains(HasSubstr("note container-absent gone/c: has CPUs 6")));
+              Contains(HasSubstr("note container-absent gone/c: has CPU 6")));
 }
 
 TEST(Audit, SeesAStoppedKubeletAndMissingFiles) {

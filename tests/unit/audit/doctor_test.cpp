@@ -155,8 +155,8 @@ INSTANTIATE_TEST_SUITE_P(
                 ""},
         Ailment{"IsolatedReservedCpus",
                 {{"proc/cmdline", "isolcpus=domain,managed_irq,1-3 quiet\n"}, {kIsolated, "1-3\n"}},
-                "warning isolcpus: isolcpus=1-3 has reserved CPUs 1",
-                "remove CPUs 1 from 'isolcpus='"},
+                "warning isolcpus: isolcpus=1-3 has reserved CPU 1",
+                "remove CPU 1 from 'isolcpus='"},
         Ailment{"IsolatedSharedPool",
                 {{"proc/cmdline", "isolcpus=4-7\n"}, {kIsolated, "4-7\n"}},
                 "warning isolcpus: isolcpus=4-7: the kernel does not balance load there",
@@ -167,8 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "remove CPUs 0-1 from 'nohz_full='"},
         Ailment{"IsolatedByAWord",
                 {{"proc/cmdline", "isolcpus=managed_irq,domain,1-N\n"}, {kIsolated, "1-7\n"}},
-                "warning isolcpus: isolcpus=1-7 has reserved CPUs 1",
-                "remove CPUs 1 from 'isolcpus='"},
+                "warning isolcpus: isolcpus=1-7 has reserved CPU 1",
+                "remove CPU 1 from 'isolcpus='"},
         Ailment{"IsolatedInQuotes",
                 {{"proc/cmdline", "\"isolcpus=managed_irq,domain,2-7\" isolcpus2=0\n"},
                  {kIsolated, "2-7\n"}},
@@ -213,8 +213,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "remove CPUs 0-1 from 'nohz_full='"},
         Ailment{"TicklessByIsolcpus",
                 {{"proc/cmdline", "isolcpus=nohz,1-7\n"}, {kNohzFull, "1-7\n"}},
-                "warning nohz_full: nohz_full=1-7 has reserved CPUs 1",
-                "remove CPUs 1 from 'nohz_full='"},
+                "warning nohz_full: nohz_full=1-7 has reserved CPU 1",
+                "remove CPU 1 from 'nohz_full='"},
         Ailment{"IsolatedAndNotShown",
                 {{"proc/cmdline", "isolcpus=2-N\n"}, {kIsolated, "x\n"}},
                 "unknown isolcpus: not checked: 'isolcpus=2-N' is on the kernel's command line",
@@ -232,8 +232,8 @@ INSTANTIATE_TEST_SUITE_P(
             "dmesg"},
         Ailment{"ManagedInterruptsOffReservedCpus",
                 {{"proc/cmdline", "isolcpus=managed_irq,1-N\n"}},
-                "warning isolcpus: isolcpus=managed_irq,1-N has reserved CPUs 1",
-                "remove CPUs 1 from 'isolcpus='"},
+                "warning isolcpus: isolcpus=managed_irq,1-N has reserved CPU 1",
+                "remove CPU 1 from 'isolcpus='"},
         Ailment{"InterruptsOnOtherCpus",
                 {{"proc/cmdline", "irqaffinity=4-7\n"}},
                 "warning irqaffinity: irqaffinity=4-7 has none of the reserved CPUs 0-1",
@@ -378,7 +378,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"sys/fs/cgroup/test.slice/cpuset.cpus.partition", "isolated\n"},
                  {"sys/fs/cgroup/test.slice/cpuset.cpus.effective", "1-2\n"}},
                 "problem partitions: '/sys/fs/cgroup/test.slice' is a partition ('isolated') with "
-                "CPUs 1-2: no container can have CPUs 2",
+                "CPUs 1-2: no container can have CPU 2",
                 "echo member > '/sys/fs/cgroup/test.slice/cpuset.cpus.partition'"},
         Ailment{
             "AffinityOfK3s",
@@ -466,7 +466,7 @@ TEST(Doctor, SaysWhatItHasNotChecked) {
                           HasSubstr("unknown nohz_full: not checked: 'nohz_full=2-99'")));
   tree.write("proc/cmdline", "isolcpus=domain,1-3 nohz_full=2-N\n");
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
-              ElementsAre(HasSubstr("warning isolcpus: isolcpus=1-3 has reserved CPUs 1")));
+              ElementsAre(HasSubstr("warning isolcpus: isolcpus=1-3 has reserved CPU 1")));
 }
 
 TEST(Doctor, WarnsThatOldKernelsForgetAffinities) {

@@ -41,7 +41,7 @@ TEST(WithoutPodEntries, EveryContainerKeepsItsCpus) {
   EXPECT_TRUE(after.state.pods.empty());
   EXPECT_EQ(after.state.default_set.to_string(), "0-1,7");
   EXPECT_TRUE(mentions(after.lost, "pod-a", "CPUs 2-7 as one reservation"));
-  EXPECT_TRUE(mentions(after.lost, "pod-a", "CPUs 7 that no container holds"));
+  EXPECT_TRUE(mentions(after.lost, "pod-a", "CPU 7 that no container holds"));
   EXPECT_TRUE(mentions(after.lost, "pod-a", "containers side, web share CPUs"));
 }
 
@@ -63,7 +63,7 @@ TEST(WithoutPodEntries, MemoryThatNoContainerHoldsIsReleased) {
   state.assignments.erase({PodUid("pod-a"), "side"});
   const auto after = without_pod_entries(state);
   EXPECT_EQ(after.state.machine_state.at(0).tables.at("memory").reserved, 4 * kGi);
-  EXPECT_TRUE(mentions(after.lost, "pod-a", "2147483648 bytes of memory that no container holds"));
+  EXPECT_TRUE(mentions(after.lost, "pod-a", "2Gi of memory that no container holds"));
 }
 
 TEST(WithoutPodEntries, DoesNotChangeAStateWithoutThem) {

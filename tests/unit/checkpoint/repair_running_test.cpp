@@ -169,7 +169,7 @@ TEST(RepairRunning, NamesWhatIsNotCertainAndTakesNothing) {
          others.running[0].limit_milli_cpu = 2000;
          others.running[0].cpus = CpuSet{0, 4};
        },
-       "CPUs 0 are reserved or not on this machine: not taken"},
+       "CPU 0 is reserved or not on this machine: not taken"},
       {[](OtherFiles& others) {
          others.running[0].cpus = CpuSet{3, 4};
        },
@@ -270,10 +270,9 @@ TEST(RepairRunning, TakesNumaNodesAndTheRequest) {
   const std::vector<MemoryBlock> expected = {{{1}, "memory", std::uint64_t{1} << 30U}};
   EXPECT_EQ(repaired_memory(repaired, "b"), expected);
   EXPECT_EQ(repaired_memory(repaired, "d"), expected);
-  EXPECT_THAT(
-      repaired.read_back,
-      testing::IsSupersetOf({ReadBack{"b/c", "memory", "1073741824 bytes of memory on NUMA nodes 1",
-                                      "/cg/b/cpuset.mems"}}));
+  EXPECT_THAT(repaired.read_back,
+              testing::IsSupersetOf({ReadBack{"b/c", "memory", "1Gi of memory on NUMA node 1",
+                                              "/cg/b/cpuset.mems"}}));
   EXPECT_FALSE(mentions(repaired.lost, "b/c", "memory"));
 }
 
@@ -293,7 +292,7 @@ TEST(RepairRunning, TakesASizeThatOnlyTheCountersShow) {
                           {.running = {running("b", "4-5", "1"), running("d", "6-7", "1")}});
   EXPECT_TRUE(repaired_memory(two, "b").empty());
   EXPECT_TRUE(mentions(two.lost, "b/c",
-                       "memory of '/cg/b', bound to NUMA nodes 1: no file names its request, and "
+                       "memory of '/cg/b', bound to NUMA node 1: no file names its request, and "
                        "it is not all that their counters lack: not taken"));
 }
 

@@ -66,10 +66,10 @@ TEST(Repair, NamesEverythingThatItRemoves) {
   EXPECT_EQ(after.assignments.find({PodUid("b"), "c"})->to_string(), "3");
   EXPECT_FALSE(after.assignments.contains({PodUid("b"), "d"}));
   EXPECT_EQ(repaired.lost,
-            (std::vector<Note>{{"a/c", "CPUs 0 are reserved for the system"},
-                               {"b/c", "CPUs 20 are not on this machine"},
-                               {"b/c", "CPUs 2 also belong to another pod, which keeps them"},
-                               {"b/d", "CPUs 30 are not on this machine"}}));
+            (std::vector<Note>{{"a/c", "CPU 0 is reserved for the system"},
+                               {"b/c", "CPU 20 is not on this machine"},
+                               {"b/c", "CPU 2 also belongs to another pod, which keeps it"},
+                               {"b/d", "CPU 30 is not on this machine"}}));
 }
 
 TEST(Repair, ThePodWithTheFewestCpusLosesThemForASharedPool) {
@@ -118,7 +118,7 @@ TEST(Repair, APodWhoseContainersAreLostReturnsItsCpus) {
   EXPECT_TRUE(cpu_of(repaired).pods.empty());
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("b"), "c"})->to_string(), "3");
   EXPECT_TRUE(mentions(repaired.done, "a", "CPUs 2-3 that none of its containers holds: released"));
-  EXPECT_EQ(repaired.lost, (std::vector<Note>{{"a/c", "CPUs 20 are not on this machine"}}));
+  EXPECT_EQ(repaired.lost, (std::vector<Note>{{"a/c", "CPU 20 is not on this machine"}}));
   EXPECT_FALSE(repair(pod_level, repaired.files, {}, {}).changed());
 }
 
@@ -377,14 +377,13 @@ TEST(Repair, MemoryThatWasCutOffIsRestoredOrLost) {
             (std::vector<MemoryBlock>{{{1}, "memory", std::uint64_t{1} << 30U}}));
   EXPECT_TRUE(restored.lost.empty());
   const auto lost = repair(node(), {cpu, torn}, {}, {});
-  EXPECT_EQ(lost.lost,
-            (std::vector<Note>{
-                {"b/c",
-                 "its memory, if it had any: cannot be read, but 'cpu_manager_state' "
-                 "names it"},
-                {"memory_manager_state",
-                 "1073741824 bytes of memory on NUMA node 1: their assignments cannot be read: "
-                 "released"}}));
+  EXPECT_EQ(lost.lost, (std::vector<Note>{
+                           {"b/c",
+                            "its memory, if it had any: cannot be read, but 'cpu_manager_state' "
+                            "names it"},
+                           {"memory_manager_state",
+                            "1Gi of memory on NUMA node 1: their assignments cannot be read: "
+                            "released"}}));
   EXPECT_TRUE(would_start(node(), lost.files, {}));
 }
 

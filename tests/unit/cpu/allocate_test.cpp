@@ -49,7 +49,7 @@ TEST(CpuAllocate, NamesRequestAndRestWhenExhausted) {
             "Allocate failed due to not enough cpus available to satisfy request: requested=4, "
             "available=3, which is unexpected");
   EXPECT_EQ(r.trace.facts.back().text,
-            "needs 4, 3 free in the shared pool outside the reserved CPUs 0");
+            "needs 4, 3 free in the shared pool outside the reserved CPU 0");
 }
 
 TEST(CpuAllocate, OnlyWholeCpusOfGuaranteedPodsAreExclusive) {
@@ -105,7 +105,7 @@ TEST(CpuAllocate, ExplainsInOneSentence) {
   EXPECT_EQ(r.trace.facts.back().object, "c");
   EXPECT_EQ(r.trace.facts.back().text,
             "took CPUs 1,4-9,12-15 of 15 free: whole NUMA node 1 (CPUs 4-7,12-15), whole cores "
-            "(CPUs 1,9), single CPUs (CPUs 8)");
+            "(CPUs 1,9), a single CPU (CPU 8)");
 }
 
 TEST(CpuAllocate, ExplainsWhyAContainerShares) {

@@ -332,12 +332,15 @@ TEST(StartAdvice, ListsThePoliciesIfNoneIsSimilar) {
 
 TEST(StartAdvice, SaysOnlyTheCauseWhereTheMeantAmountIsUnknown) {
   for (const auto& [wrong, cause] : {
-           std::pair("kubeReserved: {cpu: wild}", "500m or 1Gi"),
+           std::pair("kubeReserved: {cpu: wild}",
+                     "kubeReserved: cpu 'wild': expected an amount such as 2, 500m or 1Gi"),
            {"systemReserved: {memory: -1Gi}", "500m or 1Gi"},
            {"evictionHard: {memory.free: 1Gi}", "memory.available"},
            {"evictionHard: {memory.available: 200%}", "0% to 100%"},
            {"evictionHard: {memory.available: -1Gi}", "500m or 1Gi"},
-           {"evictionHard: {memory.available: much}", "500m or 1Gi"},
+           {"evictionHard: {memory.available: 5GB}",
+            "evictionHard: memory.available '5GB': expected an amount with a unit Ki Mi Gi Ti or k "
+            "M G T; did you mean 5G or 5Gi?"},
            {"evictionMinimumReclaim: {memory.available: -1Gi}", "500m or 1Gi"},
        }) {
     const StartAdvice advice = advice_on(wrong).value_or(StartAdvice());

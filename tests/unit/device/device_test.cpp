@@ -252,7 +252,7 @@ TEST_F(DeviceTest, ExplainsItsChoice) {
   ASSERT_TRUE(manager.allocate(state, pod, pod.containers[0], kNode1, &trace));
   ASSERT_EQ(trace.facts.size(), 1U);
   EXPECT_EQ(trace.facts[0].text,
-            "takes gpu-0, gpu-1 of example.com/gpu: lowest ids first within NUMA nodes 1, then "
+            "takes gpu-0, gpu-1 of example.com/gpu: lowest ids first within NUMA node 1, then "
             "elsewhere");
 }
 

@@ -236,7 +236,7 @@ TEST(Xml, KeepsNumaNodesWithoutMemory) {
   EXPECT_EQ(machine->numa_nodes()[1].memory, 0U);
   EXPECT_EQ(
       machine->description().warnings,
-      std::vector<std::string>{"NUMA node 1 with CPUs 1 has no memory object: it has 0 bytes"});
+      std::vector<std::string>{"NUMA node 1 with CPU 1 has no memory object: it has 0 bytes"});
 }
 
 TEST(SourceOfText, GoesByTheForm) {

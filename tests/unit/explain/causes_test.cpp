@@ -17,6 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
 
 constexpr const char* kUntilItEnds =
@@ -157,10 +158,29 @@ TEST(Causes, AmountsAreInWholeMebibytes) {
                     Contains("container c: memory 5500M (5246Mi) -> 5Gi (requests and limits)")));
 }
 
+TEST(Causes, EachTermOfAReservationIsNamed) {
+  Config config = aligning_config("none");
+  config.kube_reserved["memory"] = "2Gi";
+  config.system_reserved["memory"] = "1Gi";
+  (*config.eviction_hard)["memory.available"] = "5%";
+  const TestNode node = node_running({}, config, {pod("a", {{"memory", "25Gi"}})});
+  EXPECT_THAT(
+      texts_of(explained_on(node, pod("web", {{"memory", "3Gi"}}))),
+      IsSupersetOf({"kubeReserved: memory 2Gi -> 1433Mi", "systemReserved: memory 1Gi -> 409Mi",
+                    "evictionHard: memory.available 5% (1638Mi) -> 1023Mi"}));
+}
+
 TEST(Causes, ARequestMayAlsoNeedMoreNumaNodes) {
   const TestNode node = node_running({.numa = 4, .gib = 32}, with_memory_policy("restricted"), {});
   EXPECT_THAT(texts_of(explained_on(node, pod("web", with("4", "60Gi")))),
               Contains("container c: cpu 4 -> 9 (requests and limits)"));
+}
+
+TEST(Causes, AContainerMayDoWithoutExclusiveCpus) {
+  const TestNode node = node_running({.numa = 4, .gib = 32}, with_memory_policy("restricted"), {});
+  const auto texts = texts_of(explained_on(node, pod("web", with("4", "60Gi"))));
+  EXPECT_THAT(texts, Contains("container c: cpu 4 -> 3999m (requests and limits; then without "
+                              "exclusive CPUs)"));
 }
 
 TEST(Causes, AContainerMayMakeItsPodNeedMoreNumaNodes) {
@@ -182,6 +202,20 @@ TEST(Causes, TheNextObstacleIsNamedWithItsHolders) {
               Contains(AllOf(HasSubstr("Even with container c: cpu 4 -> 3 (requests and limits) it "
                                        "would be rejected, OutOfcpu: default/web requests 3 CPUs"),
                              HasSubstr("default/z 1500m"))));
+  EXPECT_THAT(explained_on(node, pod("web", with("4", "1Gi"))).notes,
+              Not(Contains(HasSubstr(" and container c: cpu 3"))));
+  EXPECT_THAT(explained_on(node, pod("web", with("3", "1Gi"))).notes,
+              Not(Contains(HasSubstr("Even with"))))
+      << "one CPU fits";
+}
+
+TEST(Causes, OnlyWhatIsMissingHasHolders) {
+  const TestNode node =
+      node_running({}, with_memory_policy("none"), {pod("a1", with("2", "10Gi"))});
+  EXPECT_THAT(explained_on(node, pod("web", with("2", "30Gi"))).notes,
+              Contains(AllOf(HasSubstr("memory 30Gi -> 21Gi (requests and limits) it would be"),
+                             HasSubstr("default/a1 has memory on NUMA node 0 alone"),
+                             Not(HasSubstr("held by")))));
 }
 
 TEST(Causes, TwoSmallChangesComeBeforeALargeOne) {
@@ -210,6 +244,9 @@ TEST(Causes, WhatTheNodeDoesNotHaveIsCalledSo) {
   EXPECT_EQ(rejected.summary,
             "default/web requests 1Gi of hugepages-1Gi, and this node has none for pods");
   EXPECT_EQ(rejected.limit, "this machine has no hugepages-1Gi for pods");
+  const TestNode aligning = node_running({}, with_memory_policy("single-numa-node"), {});
+  EXPECT_EQ(explained_on(aligning, rejected.pod).limit,
+            "this machine has no hugepages-1Gi for pods");
 }
 
 TEST(Causes, AnEmptyNodeIsCalledSo) {

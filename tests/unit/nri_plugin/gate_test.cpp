@@ -31,7 +31,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 constexpr const char* kBestEffort = "kubepods/besteffort";
-constexpr const char* kNarrowed = "'/model/kubepods/besteffort' has CPUs 0";
+constexpr const char* kNarrowed = "'/model/kubepods/besteffort' has CPU 0";
 
 class NriGate : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
@@ -125,7 +125,7 @@ TEST_P(NriGate, ASharedContainerStartsBelowAGroupThatAnotherHasNarrowed) {
   EXPECT_THAT(world_.agent->find_drift().value(), testing::Each(HasSubstr(kNarrowed)));
   const auto status = agent::pod_status(*world_.agent, c.uid);
   EXPECT_THAT(status->containers.front().problem, HasSubstr(kNarrowed));
-  EXPECT_THAT(logged("podc/c: runs on CPUs 0"), IsEmpty()) << "the gate has said it once";
+  EXPECT_THAT(logged("podc/c: runs on CPU 0"), IsEmpty()) << "the gate has said it once";
 }
 
 TEST_P(NriGate, APartitionOfAnotherThatTakesCpusIsNamed) {
@@ -135,7 +135,7 @@ TEST_P(NriGate, APartitionOfAnotherThatTakesCpusIsNamed) {
   ASSERT_TRUE(world_.kernel.fs()->write("judge", "cpuset.cpus", "2").has_value());
   ASSERT_TRUE(world_.kernel.fs()->write("judge", "cpuset.cpus.partition", "isolated").has_value());
   EXPECT_THAT(pass_time().remaining,
-              Contains(HasSubstr("runs on CPUs 1, expected 1-2: '/model' has CPUs 0-1,3-7, as "
+              Contains(HasSubstr("runs on CPU 1, expected 1-2: '/model' has CPUs 0-1,3-7, as "
                                  "'/model/judge' is a partition")));
 }
 

@@ -145,7 +145,7 @@ TEST(NodeTopologyParse, ErrorsNameTheFieldItsValueAndWhatWasExpected) {
       {worker_with("type: Node", "kind: Node"), "zones[0].type: missing: expected a string"},
       {worker_with("value: 21", "value: far"), "zones[0].costs[1].value: 'far': expected a whole"},
       {worker_with("1500m", "-1"), "zones[0].resources[0].available: -1: expected 0 or more"},
-      {worker_with("16Gi", "lots"), "zones[0].resources[1].capacity: 'lots': quantities must"},
+      {worker_with("16Gi", "lots"), "zones[0].resources[1].capacity: 'lots': expected an amount"},
       {worker_with("name: memory", "name: cpu"),
        "zones[0].resources: 'cpu': expected a unique name"},
       {"items: []", "kind: null: expected 'NodeResourceTopologyList' or 'List'"},

@@ -517,11 +517,11 @@ TEST(ServeCli, AReloadFollowsCpusThatGoOfflineAndComeBack) {
   reload_with(with_last(""));
   const auto refused = node.pinfold(with_options("admit db.yaml"));
   EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("CPUs 3 of this node are offline"));
+  EXPECT_THAT(refused.err, HasSubstr("CPU 3 of this node is offline"));
   reload_with(whole);
   EXPECT_EQ(node.pinfold(with_options("admit db.yaml")).status, 0);
   reload_with(with_last(last + R"(,{"id":4,"core":4,"socket":0,"numa":0,"l3":0})"));
-  EXPECT_THAT(node.log(), HasSubstr("no container moves: machine: CPUs 4 are new"));
+  EXPECT_THAT(node.log(), HasSubstr("no container moves: machine: CPU 4 is new"));
   EXPECT_EQ(node.pinfold(with_options("remove --pod web")).status, 0) << node.log();
   EXPECT_EQ(node.end(SIGTERM), 0) << node.log();
 }

@@ -222,5 +222,11 @@ TEST(Quantity, ComparesByAmount) {
   EXPECT_FALSE(parse("2001m").is_whole());
 }
 
+TEST(Quantity, SaysWhatToWriteInstead) {
+  EXPECT_EQ(expected_quantity("much"), "expected an amount such as 2, 500m or 1Gi");
+  EXPECT_EQ(expected_quantity("1 gb"),
+            "expected an amount with a unit Ki Mi Gi Ti or k M G T; did you mean 1G or 1Gi?");
+}
+
 }  // namespace
 }  // namespace pinfold

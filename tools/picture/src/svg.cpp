@@ -7,6 +7,7 @@
 #include "facts.hpp"
 #include "parts.hpp"
 #include "pinfold/picture/numa_use.hpp"
+#include "pinfold/types/named.hpp"
 #include "svg_node.hpp"
 #include "svg_parts.hpp"
 
@@ -95,7 +96,7 @@ int draw_sentences(Canvas& canvas, const std::vector<std::string>& sentences, in
 void draw_entry(Canvas& canvas, const Overlay::Entry& entry, int x, int y, int width) {
   constexpr int kTextAt = 36;
   const std::string fill = svg::fill_of(entry, canvas.fills);
-  std::string facts = entry.cpus.empty() ? "no CPUs" : "CPUs " + entry.cpus.to_string();
+  std::string facts = cpus_named(entry.cpus);
   if (!entry.memory.empty()) facts += " · memory " + entry.memory;
   canvas.out += fmt::format(
       "<g class=\"cpu {}\"><rect x=\"{}\" y=\"{}\" width=\"26\" height=\"18\" rx=\"2\"{}/>"
@@ -125,9 +126,9 @@ int draw_legend(Canvas& canvas, const Overlay& overlay, int y) {
     if (mark.cpus.empty()) continue;
     canvas.out += fmt::format("<text x=\"{}\" y=\"{}\" class=\"{} note\">{}</text>\n", kMargin + 10,
                               at + 14, mark.is_problem ? "warn" : "plan", xml(mark.sign));
-    canvas.out += text_at(
-        kMargin + 36, at + 14, svg::kNote,
-        svg::shortened(svg::kNote, mark.text + ": CPUs " + mark.cpus.to_string(), kInside - 36));
+    canvas.out +=
+        text_at(kMargin + 36, at + 14, svg::kNote,
+                svg::shortened(svg::kNote, mark.text + ": " + cpus_named(mark.cpus), kInside - 36));
     at += kLine;
   }
   return at - y;
@@ -204,11 +205,10 @@ std::string described(const SvgPanel& panel) {
   if (const std::string kinds = core_kinds(panel.machine); !kinds.empty())
     text += " " + kinds + ".";
   for (const Overlay::Entry& entry : panel.picture.overlay.entries) {
-    text += fmt::format(" {}: {}, CPUs {}.", entry.label, entry.text,
-                        entry.cpus.empty() ? "none" : entry.cpus.to_string());
+    text += fmt::format(" {}: {}, {}.", entry.label, entry.text, cpus_named(entry.cpus));
   }
   for (const Overlay::Mark& mark : panel.picture.overlay.marks) {
-    text += fmt::format(" {}: CPUs {}.", mark.text, mark.cpus.to_string());
+    text += fmt::format(" {}: {}.", mark.text, cpus_named(mark.cpus));
   }
   if (panel.needed) text += " " + panel.needed->text + ".";
   return text + (panel.notes.empty() ? " " : fmt::format(" {} ", fmt::join(panel.notes, " ")));

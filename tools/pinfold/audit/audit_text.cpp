@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "pinfold/text/message.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -125,13 +126,13 @@ std::string event_text(const audit::WatchEvent& event) {
     case Kind::kEnded:
       return escaped(fmt::format("ended     {}", event.container));
     case Kind::kOverlaps:
-      return escaped(fmt::format("overlaps  {}: '{}' can run on its CPUs {}, {}", event.container,
-                                 event.other, event.cpus.to_string(), after));
+      return escaped(fmt::format("overlaps  {}: '{}' can run on its {}, {}", event.container,
+                                 event.other, cpus_named(event.cpus), after));
     case Kind::kCleared:
       break;
   }
-  return escaped(fmt::format("cleared   {}: '{}' was able to run on its CPUs {} for {:.1f} s, {}",
-                             event.container, event.other, event.cpus.to_string(),
+  return escaped(fmt::format("cleared   {}: '{}' was able to run on its {} for {:.1f} s, {}",
+                             event.container, event.other, cpus_named(event.cpus),
                              std::chrono::duration<double>(event.lasted).count(), after));
 }
 

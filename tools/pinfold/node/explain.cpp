@@ -26,6 +26,7 @@
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 #include "pinfold/text/words.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -167,7 +168,8 @@ bool is_about_pods(const Remedy& remedy) {
 /// Returns "once CPUs 4-5 are online, TEXT" if the remedy has no effect before, else the text.
 std::string once_online(const Remedy& remedy, std::string text) {
   if (remedy.online.empty()) return text;
-  return fmt::format("once CPUs {} are online, {}", remedy.online.to_string(), text);
+  return fmt::format("once {} {} online, {}", cpus_named(remedy.online),
+                     one_or_more(remedy.online, "is", "are"), text);
 }
 
 /// Returns "with container c: cpu 6 -> 4", "if default/db moves".

@@ -11,6 +11,7 @@
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/decide/stale.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -82,8 +83,8 @@ void reject(const CpuSet& offline, const std::string& why, Explanation& explanat
   explanation.containers.clear();
   Remedy remedy;
   remedy.kind = Remedy::Kind::kOnline;
-  remedy.text = fmt::format("CPUs {} are online again: {}", offline.to_string(),
-                            agent::online_command(offline));
+  remedy.text = fmt::format("{} {} online again: {}", cpus_named(offline),
+                            one_or_more(offline, "is", "are"), agent::online_command(offline));
   remedy.online = offline;
   explanation.remedies.clear();
   explanation.remedies.push_back(std::move(remedy));
@@ -102,8 +103,10 @@ Explanation explain_now(const agent::AdmissionFacts& facts, const NodeState& sta
   take_offline(facts, state, explanation);
   const std::string why = agent::offline_text(state, facts.offline);
   if (!explanation.rejection) reject(facts.offline, why, explanation);
-  explanation.notes.insert(explanation.notes.begin(),
-                           "Once they are back: " + std::move(explanation.summary));
+  explanation.notes.insert(
+      explanation.notes.begin(),
+      fmt::format("Once {} back: {}", one_or_more(facts.offline, "it is", "they are"),
+                  explanation.summary));
   explanation.summary =
       fmt::format("{}/{} needs exclusive CPUs, but {}", pod.namespace_name, pod.name, why);
   return explanation;

@@ -20,6 +20,7 @@
 #include "pinfold/noise/osnoise.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -56,7 +57,7 @@ Result<CpuSet> cpus_of_subject(const agent::NodeAgent& agent, const agent::NodeS
   const CpuSet& all = agent.node().machine().all_cpus();
   if (!cpus->empty() && all.contains_all(*cpus)) return *cpus;
   return fail(ErrorCode::kNotFound,
-              fmt::format("CPUs '{}': the machine has the CPUs {}", subject, all.to_string()));
+              fmt::format("CPUs '{}': the machine has {}", subject, cpus_named(all)));
 }
 
 /// Returns what to measure: the named CPUs, or every exclusive one.

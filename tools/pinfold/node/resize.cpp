@@ -73,15 +73,18 @@ void print_text(const ResizeOptions& options, const std::string& name,
 }
 
 Result<ExitStatus> run(const ResizeOptions& options) {
-  PINFOLD_LET_WRAP(const auto cpu, Quantity::parse(options.cpu),
-                   fmt::format("--cpu '{}'", options.cpu));
+  const auto cpu = Quantity::parse(options.cpu);
+  if (!cpu) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("--cpu '{}': {}", options.cpu, expected_quantity(options.cpu)));
+  }
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   const agent::NodeAgent& agent = session.view();
   PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
   PINFOLD_LET(const auto container, container_of(options, agent, uid));
   const ContainerRef named{ref_of(names_of_pods(agent.state().node), uid), container};
   PINFOLD_LET(auto outcome, session.execute<agent::ResizeOutcome>(
-                                verbs::Resize{{{uid, container}, cpu}, options.explain}));
+                                verbs::Resize{{{uid, container}, *cpu}, options.explain}));
   PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
   const bool is_refused = outcome.refused.has_value();
   const bool is_done = !is_refused && !outcome.not_enforced;

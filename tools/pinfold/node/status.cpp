@@ -23,6 +23,7 @@
 #include "pinfold/forecast/memory_watch.hpp"
 #include "pinfold/picture/render_node.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -48,8 +49,8 @@ std::string other_groups_text(const agent::NodeStatus& view) {
         "'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases it:\n";
     for (const agent::HeldContainer& held : view.held) {
       const PodRef& pod = held.container.pod;
-      text += fmt::format("  {}  CPUs {}, memory nodes {}{}\n", escaped(to_string(held.container)),
-                          held.cpus.empty() ? "shared" : held.cpus.to_string(),
+      text += fmt::format("  {}  {}, memory nodes {}{}\n", escaped(to_string(held.container)),
+                          held.cpus.empty() ? "CPUs shared" : cpus_named(held.cpus),
                           held.mems.empty() ? "any" : held.mems.to_string(),
                           pod.name.empty() ? "" : ", UID " + escaped(pod.uid.value));
     }
@@ -57,9 +58,9 @@ std::string other_groups_text(const agent::NodeStatus& view) {
   if (!view.foreign.empty()) {
     text += "\nForeign groups below the root:\n";
     for (const enforce::ForeignGroup& group : view.foreign) {
-      text += fmt::format("  {}{}  {} process{}, CPUs {}\n", escaped(group.directory),
+      text += fmt::format("  {}{}  {} process{}, {}\n", escaped(group.directory),
                           group.is_own ? " itself" : "", group.processes,
-                          group.processes == 1 ? "" : "es", group.cpus.to_string());
+                          group.processes == 1 ? "" : "es", cpus_named(group.cpus));
     }
   }
   return text;
@@ -137,7 +138,8 @@ std::string status_text(const std::optional<ServiceView>& service, const agent::
   if (service && service->comparison) text += "\n" + comparison_text(*service->comparison);
   text += other_groups_text(view);
   if (!agent.offline().empty()) {
-    text += fmt::format("\nCPUs {} of this node are offline:\n", agent.offline().to_string());
+    text += fmt::format("\n{} of this node {} offline:\n", cpus_named(agent.offline()),
+                        one_or_more(agent.offline(), "is", "are"));
     for (const std::string& line : view.affected) text += "  " + escaped(line) + "\n";
   }
   if (!view.machine_changes.empty()) {

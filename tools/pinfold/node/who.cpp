@@ -17,6 +17,7 @@
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/picture/numa_use.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -242,7 +243,7 @@ std::string cpu_text(const Scan& scan, CpuId cpu) {
                             escaped(owner_of(scan, sibling).label));
   }
   text += fmt::format("  siblings   {}\n", siblings.empty() ? "none" : siblings);
-  text += fmt::format("  NUMA node  {}: CPUs {}, {} free\n", facts.numa.value, numa.to_string(),
+  text += fmt::format("  NUMA node  {}: {}, {} free\n", facts.numa.value, cpus_named(numa),
                       free_cpus(machine, scan.owners, numa).cpus.size());
   text += fmt::format("  socket     {}{}\n", facts.socket.value,
                       machine.description().has_cache_info ? fmt::format(", L3 {}", facts.l3.value)
@@ -263,8 +264,8 @@ Result<CpuSet> read_cpus(const WhoOptions& options, const Machine& machine) {
   }
   const CpuSet unknown = *cpus - machine.all_cpus();
   if (!unknown.empty() || cpus->empty()) {
-    return fail(ErrorCode::kNotFound, fmt::format("CPUs '{}': the machine has the CPUs {}", list,
-                                                  machine.all_cpus().to_string()));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("CPUs '{}': the machine has {}", list, cpus_named(machine.all_cpus())));
   }
   return *cpus;
 }

@@ -6,6 +6,7 @@
 
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pinfold/nri_pods/plan.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::nri {
 namespace {
@@ -38,7 +39,7 @@ Result<void> Gate::start_exclusive(Agent& agent, const api::StateChangeEvent& ev
   const CpuSet left = others_.confine_others(agent) & desired_cpus(agent.desired(), id);
   if (left.empty()) return {};
   return fail(ErrorCode::kBusy,
-              fmt::format("other groups can run on its exclusive CPUs {}", left.to_string()));
+              fmt::format("other groups can run on its exclusive {}", cpus_named(left)));
 }
 
 Result<void> Gate::start_shared(Agent& agent, const api::StateChangeEvent& event,
@@ -68,11 +69,13 @@ Result<void> Gate::check_off_exclusive(const Agent& agent, const std::string& di
   if (has.empty()) has = agent.enforced()->cpus_above(directory).value_or(CpuSet());
   if (!has.intersects(exclusive)) return {};
   const auto why = others_.why_unconfined(directory);
+  const CpuSet taken = has & exclusive;
   return fail(
       ErrorCode::kBusy,
-      fmt::format("'{}' can run on CPUs {}, which are exclusive to other containers, and could "
-                  "not be confined: {}",
-                  directory, (has & exclusive).to_string(), why.value_or("no CPU is left for it")));
+      fmt::format("'{}' can run on {}, which {} exclusive to other containers, and could not be "
+                  "confined: {}",
+                  directory, cpus_named(taken), one_or_more(taken, "is", "are"),
+                  why.value_or("no CPU is left for it")));
 }
 
 /// Logs once why a container has other CPUs than it should.
@@ -83,8 +86,8 @@ void Gate::note_narrowed(const Agent& agent, const ContainerId& id) {
   std::string line;
   if (observed && !cpus.empty() && observed->effective_cpus != cpus) {
     const std::string by = agent.enforced()->narrowed_by(agent.enforced()->directory(id), cpus);
-    line = fmt::format("NRI: {} runs on CPUs {}, expected {}{}{}", title_of(id),
-                       observed->effective_cpus.to_string(), cpus.to_string(),
+    line = fmt::format("NRI: {} runs on {}, expected {}{}{}", title_of(id),
+                       cpus_named(observed->effective_cpus), cpus.to_string(),
                        by.empty() ? "" : ": ", by);
   }
   std::erase_if(narrowed_, [&](const auto& entry) {

@@ -9,6 +9,7 @@
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 #include "pinfold/nri_pods/plan.hpp"
+#include "pinfold/types/named.hpp"
 
 // How it works
 //
@@ -126,8 +127,8 @@ void OtherGroups::note_confined(const Agent& agent, const agent::ConfinedNews& n
     return;
   }
   if (news.only_follows) {
-    std::string line = fmt::format("NRI: '{}' does not get CPUs {}: {}", directory,
-                                   news.gets.to_string(), news.unconfined->message);
+    std::string line = fmt::format("NRI: '{}' does not get {}: {}", directory,
+                                   cpus_named(news.gets), news.unconfined->message);
     std::string& logged = unconfined_[directory];
     if (logged != line) log(LogLevel::kWarning, line);
     logged = std::move(line);
@@ -135,9 +136,8 @@ void OtherGroups::note_confined(const Agent& agent, const agent::ConfinedNews& n
   }
   const Owner owner = owner_of(agent, directory);
   if (!owner.is_sandbox && !noted_.contains(directory)) {
-    log(LogLevel::kInfo,
-        fmt::format("NRI: '{}' could run on CPUs {}: confined to CPUs {} of the shared pool",
-                    directory, news.had.to_string(), news.gets.to_string()));
+    log(LogLevel::kInfo, fmt::format("NRI: '{}' could run on {}: confined to {} of the shared pool",
+                                     directory, cpus_named(news.had), cpus_named(news.gets)));
     if (owner.is_started) {
       note_unknown(agent, directory);
     } else {
@@ -220,14 +220,14 @@ void OtherGroups::note_unpinned(const Agent& agent, const agent::Desired& desire
       unexplained_.erase(directory) != 0 || (noted != noted_.end() && !noted->second.is_named);
   if (!was_confined && (own.empty() || own.contains_all(has))) return;
   if (!was_confined && is_pinned_elsewhere(agent, desired, id, has)) {
-    return log(LogLevel::kInfo, fmt::format("NRI: {} had CPUs {} of another container, now has {}",
-                                            title_of(id), has.to_string(), own.to_string()));
+    return log(LogLevel::kInfo, fmt::format("NRI: {} had {} of another container, now has {}",
+                                            title_of(id), cpus_named(has), own.to_string()));
   }
   const double seconds = options_.age(static_cast<pid_t>(container.pid()));
   count_unpinned(directory, id, seconds);
   log(LogLevel::kWarning,
-      fmt::format("NRI: {}: {} CPUs {}, expected {}, for {:.0f} s at most", title_of(id),
-                  was_confined ? "unknown container, was confined to" : "ran on", has.to_string(),
+      fmt::format("NRI: {}: {} {}, expected {}, for {:.0f} s at most", title_of(id),
+                  was_confined ? "unknown container, was confined to" : "ran on", cpus_named(has),
                   own.to_string(), seconds));
 }
 

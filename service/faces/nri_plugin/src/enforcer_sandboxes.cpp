@@ -8,6 +8,7 @@
 
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::nri {
 namespace {
@@ -79,9 +80,10 @@ Result<void> Sandboxes::enter_sandbox(Agent& agent, const api::PodSandbox& pod,
   }
   if (is_new) verbs::add_events(groups, adopted, events_);
   PINFOLD_TRY_WRAP(ensure(agent, [&] { return agent.verify(id); }), intent);
+  const CpuSet cpus = desired_cpus(agent.desired(), id);
   log(LogLevel::kInfo,
-      fmt::format("NRI: {}: {}: its CPUs {} are given to its sandbox, '{}'", title_of(id), lack,
-                  desired_cpus(agent.desired(), id).to_string(), directory));
+      fmt::format("NRI: {}: {}: its {} {} given to its sandbox, '{}'", title_of(id), lack,
+                  cpus_named(cpus), one_or_more(cpus, "is", "are"), directory));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "pinfold/nri_plugin/group_path.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::nri {
 
@@ -14,11 +15,10 @@ using agent::LogLevel;
 namespace {
 
 std::string describe(const verbs::CpusetDifference& difference) {
-  std::string text =
-      fmt::format("NRI: container '{}' of pod '{}' runs on CPUs {}, would have {}",
-                  difference.container.container, to_string(difference.container.pod),
-                  difference.observed_cpus.to_string(),
-                  difference.desired_cpus.empty() ? "any" : difference.desired_cpus.to_string());
+  std::string text = fmt::format(
+      "NRI: container '{}' of pod '{}' runs on {}, would have {}", difference.container.container,
+      to_string(difference.container.pod), cpus_named(difference.observed_cpus),
+      difference.desired_cpus.empty() ? "any" : difference.desired_cpus.to_string());
   const enforce::NodeSet& mems = difference.desired_mems;
   if (!mems.empty() && mems != difference.observed_mems) {
     text += fmt::format("; on memory nodes {}, would have {}", difference.observed_mems.to_string(),

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "pinfold/types/named.hpp"
+
 namespace pinfold::nri {
 namespace {
 
@@ -36,9 +38,9 @@ void RuntimeGroup::look(const agent::NodeAgent& agent, std::optional<pid_t> runt
   if (overlap_.empty() || !before.empty()) return;
   log(LogLevel::kWarning,
       fmt::format(
-          "NRI: '{}': the runtime, its shims and what else runs there can use exclusive CPUs "
-          "{}: set AllowedCPUs= for its unit or slice",
-          *directory, overlap_.to_string()));
+          "NRI: '{}': the runtime, its shims and what else runs there can use exclusive {}: set "
+          "AllowedCPUs= for its unit or slice",
+          *directory, cpus_named(overlap_)));
 }
 
 }  // namespace pinfold::nri

@@ -263,7 +263,7 @@ TEST_F(QuietKnobsTest, NameUnitsThatStayBecauseTheyHoldContainers) {
   ASSERT_EQ(quiet.report().unquiet.count(unit), 1U);
   EXPECT_EQ(quiet.report().unquiet.at(unit).cpus, CpuSet{7});
   EXPECT_EQ(quiet.report().unquiet.at(unit).error.message,
-            "unit 'system.slice': stays on CPUs 7, because it holds containers: give them a group "
+            "unit 'system.slice': stays on CPU 7, because it holds containers: give them a group "
             "outside of it, such as 'kubepods.slice'");
   desired.cpus = {};
   quiet.reconcile(desired);

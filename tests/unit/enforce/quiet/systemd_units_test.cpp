@@ -182,7 +182,7 @@ TEST_F(UnitPartition, IsNoneIfTheKernelLeavesCpusOut) {
   const auto written = write("isolated", "");
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().message,
-            "the partition lacks CPUs 3, which another cgroup has exclusively");
+            "the partition lacks CPU 3, which another cgroup has exclusively");
   EXPECT_EQ(in_file(), "member");
 }
 

@@ -10,7 +10,7 @@ namespace pinfold {
 /// Finds changes with which a rejected pod fits, the cheapest for an operator first: the smallest
 /// changes of its requests, the fewest containers to move, a smaller request of a pod that runs,
 /// the fewest pods to remove, the settings of the node. Moves that spread memory over more NUMA
-/// nodes, or take huge pages elsewhere, come last. At most seven. Deterministic.
+/// nodes, or take huge pages elsewhere, come last. At most eight. Deterministic.
 ///
 /// The moves are the fewest that a short search finds (kMoveSteps); one that ends early finds none,
 /// or more than necessary. Nothing moves for a pod that already has something on the node.

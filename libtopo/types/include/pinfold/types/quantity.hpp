@@ -85,4 +85,8 @@ class Quantity {
 
 std::ostream& operator<<(std::ostream& out, const Quantity& quantity);
 
+/// Returns what to write instead of a text that Quantity::parse() refuses, in plainer words than
+/// Kubernetes': "expected an amount such as 2, 500m or 1Gi"; for "1 gb" also "1G or 1Gi".
+[[nodiscard]] std::string expected_quantity(std::string_view text);
+
 }  // namespace pinfold
