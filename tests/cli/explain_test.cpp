@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 using test::Outcome;
 using test::run_shell;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -117,6 +118,17 @@ TEST_F(Explain, OnlyOnePodOfTheFiles) {
   EXPECT_EQ(one.status, 0) << one.err;
   EXPECT_THAT(one.out, Not(HasSubstr("shop/web")));
   EXPECT_EQ(on_node("explain --pod nope", "both.yaml").status, 2);
+}
+
+TEST_F(Explain, ARemedyNamesLaterPodsOfTheCallThatItKeepsOut) {
+  dir_.write("later.yaml", pod("web", 9) +
+                               "---\nkind: Pod\nmetadata: {name: small, namespace: shop}\n"
+                               "spec: {containers: [{name: main, resources: {requests: {cpu: "
+                               "100m}}}]}\n");
+  EXPECT_THAT(on_node("explain", "later.yaml").out,
+              AllOf(HasSubstr("\n  with container main: cpu 9 -> 8 (requests and limits); then "
+                              "shop/small (OutOfcpu) of the same call would be rejected\n"),
+                    HasSubstr("shop/small is admitted")));
 }
 
 TEST_F(Explain, NeedsAPod) {
