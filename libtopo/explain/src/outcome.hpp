@@ -12,7 +12,8 @@ namespace pinfold::explain_detail {
 
 /// The source of a rejection by find_shortage().
 inline constexpr const char* kRequests = "requests";
-inline constexpr const char* kOutOfPods = "OutOfpods";  ///< the reason of one of those
+inline constexpr const char* kOutOfPods = "OutOfpods";            ///< the reason of one of those
+inline constexpr const char* kUnevenCores = "SMTAlignmentError";  ///< the reason of full-pcpus-only
 inline constexpr const char* kTopology = "topology";
 inline constexpr const char* kWholePod = "pod";
 

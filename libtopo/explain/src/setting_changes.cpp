@@ -60,32 +60,11 @@ void add_looser_policies(const Config& config, std::vector<Setting>& all) {
   }
 }
 
-/// Allows as many pods as needed.
-void add_more_pods(const Failure& failure, std::vector<Setting>& all) {
-  if (failure.why.reason != kOutOfPods) return;
-  const Config& config = failure.node.config();
-  const std::int64_t needed = other_pods(failure) + 1;
-  const auto cpus = static_cast<std::int64_t>(failure.node.machine().cpus().size());
-  Setting setting{"", config};
-  std::vector<std::string> changes;
-  if (config.max_pods && *config.max_pods < needed) {
-    changes.push_back(fmt::format("maxPods: {} -> {}", *config.max_pods, needed));
-    setting.config.max_pods = static_cast<std::int32_t>(needed);
-  }
-  if (config.pods_per_core > 0 && config.pods_per_core * cpus < needed) {
-    const std::int64_t each = (needed + cpus - 1) / cpus;
-    changes.push_back(fmt::format("podsPerCore: {} -> {}", config.pods_per_core, each));
-    setting.config.pods_per_core = static_cast<std::int32_t>(each);
-  }
-  setting.text = listed(changes);
-  all.push_back(std::move(setting));
-}
-
 /// Returns configurations in which one strict setting is changed, the smallest change first.
 std::vector<Setting> other_settings(const Failure& failure) {
   const Config& config = failure.node.config();
   std::vector<Setting> all;
-  add_more_pods(failure, all);
+  if (failure.why.reason == kOutOfPods) all.push_back(more_pods(failure));
   add_without_options(config, all);
   add_other_scope(config, all);
   add_looser_policies(config, all);
@@ -156,14 +135,52 @@ class SettingSearch {
   std::vector<Remedy> remedies_;
 };
 
+/// Allows as many pods as needed, and changes the requests of this one.
+std::vector<Remedy> more_and_smaller(const Failure& failure, Trials& trials) {
+  Setting setting = more_pods(failure);
+  const auto node = Node::make(failure.node.machine(), setting.config);
+  if (!node) return {};
+  const auto next = find_failure(*node, failure.state, failure.pod, nullptr);
+  if (!next) return {};
+  std::vector<Remedy> smaller = request_changes(*next, trials);
+  if (smaller.empty()) return {};
+  Remedy remedy = std::move(smaller.front());
+  remedy.kind = Remedy::Kind::kSetting;
+  remedy.text = setting.text + " and " + remedy.text;
+  remedy.config = std::move(setting.config);
+  return {std::move(remedy)};
+}
+
 }  // namespace
+
+Setting more_pods(const Failure& failure) {
+  const Config& config = failure.node.config();
+  const std::int64_t needed = other_pods(failure) + 1;
+  const auto cpus = static_cast<std::int64_t>(failure.node.machine().cpus().size());
+  Setting setting{"", config};
+  std::vector<std::string> changes;
+  if (config.max_pods && *config.max_pods < needed) {
+    changes.push_back(fmt::format("maxPods: {} -> {}", *config.max_pods, needed));
+    setting.config.max_pods = static_cast<std::int32_t>(needed);
+  }
+  if (config.pods_per_core > 0 && config.pods_per_core * cpus < needed) {
+    const std::int64_t each = (needed + cpus - 1) / cpus;
+    changes.push_back(fmt::format("podsPerCore: {} -> {}", config.pods_per_core, each));
+    setting.config.pods_per_core = static_cast<std::int32_t>(each);
+  }
+  setting.text = listed(changes);
+  return setting;
+}
 
 std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials) {
   if (!failure.node.providers().empty()) return {};  // the providers belong to this node
   SettingSearch search(failure, trials);
   search.add(other_reservations(failure), kMostReservations);
   search.add(other_settings(failure), kMostSettings);
-  return std::move(search).take();
+  std::vector<Remedy> remedies = std::move(search).take();
+  if (remedies.empty() && failure.why.reason == kOutOfPods)
+    return more_and_smaller(failure, trials);
+  return remedies;
 }
 
 }  // namespace pinfold::explain_detail

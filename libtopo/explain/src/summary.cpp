@@ -270,6 +270,15 @@ std::string over_requested(const Failure& failure) {
   return listed(parts);
 }
 
+/// Returns whether the pod as a whole may have too little of a resource for its containers. That is
+/// found out before the number of CPUs is compared with cores, so it is then not the reason.
+bool may_starve(const Failure& failure, const std::string& resource) {
+  const Node& node = failure.node;
+  const bool is_managed = resource == "cpu" ? node.cpu().is_static() : node.memory().is_static();
+  return is_managed && failure.why.reason != kUnevenCores &&
+         is_managed_as_pod(node.gates(), failure.pod);
+}
+
 /// Returns whether a container has an exclusive part of the pod's resources.
 bool is_exclusive_in(const Failure& failure, const PodView& pod, const Container& container,
                      const std::string& resource) {
@@ -373,7 +382,7 @@ std::string of_memory(const Failure& failure) {
 std::optional<InitShortage> find_init_shortage(const Failure& failure,
                                                const std::string& resource) {
   const PodView pod(failure.pod);
-  if (!is_managed_as_pod(failure.node.gates(), pod)) return std::nullopt;
+  if (!may_starve(failure, resource)) return std::nullopt;
   Quantity left = amount_of(pod.resources->requests, resource);
   if (left.is_zero()) return std::nullopt;
   for (const Container& container : pod.containers) {
@@ -390,7 +399,7 @@ std::optional<InitShortage> find_init_shortage(const Failure& failure,
 
 std::vector<std::string> starved_containers(const Failure& failure, const std::string& resource) {
   const PodView pod(failure.pod);
-  if (!is_managed_as_pod(failure.node.gates(), pod)) return {};
+  if (!may_starve(failure, resource)) return {};
   const Quantity whole = amount_of(pod.resources->requests, resource);
   Quantity taken;
   std::vector<std::string> shared;
@@ -414,7 +423,10 @@ std::string need(const Failure& failure) {
   if (auto text = starved(failure); !text.empty()) return text;
   if (failure.step.source == kTopology) return misaligned(failure);
   if (auto text = changed_devices(failure); !text.empty()) return text;
-  if (failure.why.reason == "SMTAlignmentError") return too_few_whole_cores(failure);
+  // With one CPU per core there is nothing to align: the node simply has too few.
+  if (failure.why.reason == kUnevenCores && failure.node.machine().cpus_per_core() > 1) {
+    return too_few_whole_cores(failure);
+  }
   const std::vector<Missing> missing = find_missing(failure);
   if (!missing.empty() && !missing.front().amounts.empty()) {
     if (needs_one_numa_node(failure)) return lacking(failure, missing);
