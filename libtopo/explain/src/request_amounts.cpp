@@ -161,14 +161,13 @@ std::vector<Quantity> amount_on_as_many_nodes(const Failure& failure, const Targ
   return {};
 }
 
-/// Returns the CPUs that the requests of other pods leave for a container; nullopt if they are a
-/// whole number, or other CPUs are missing.
+/// Returns the CPUs that the requests of other pods leave for a container; nullopt if they are
+/// enough, or a whole number.
 std::optional<Quantity> fraction_left(const Failure& failure, const Target& target) {
-  if (failure.step.source != kRequests) return std::nullopt;
-  for (const Amounts& amounts : failure.amounts) {
-    if (amounts.resource != "cpu") continue;
-    const Quantity lack = amounts.needed - amounts.places.front().free;
-    const Quantity left = requested(failure.pod, target, "cpu") - lack;
+  for (const Amounts& amounts : request_amounts(failure.node, failure.state, failure.pod)) {
+    const Quantity& free = amounts.places.front().free;
+    if (amounts.resource != "cpu" || free >= amounts.needed) continue;
+    const Quantity left = requested(failure.pod, target, "cpu") - (amounts.needed - free);
     if (left.sign() > 0 && !left.is_whole()) return left;
   }
   return std::nullopt;

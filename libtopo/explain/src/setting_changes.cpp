@@ -20,6 +20,10 @@ constexpr std::size_t kMostSettings = 2;
 /// Three fields add up to what is reserved; only an operator knows which of them is too large.
 constexpr std::size_t kMostReservations = 3;
 
+constexpr const char* kReadAgain =
+    "; apply it with 'pinfold reconfigure', as a restart may not read the files with the present "
+    "state";
+
 void add_without_options(const Config& config, std::vector<Setting>& all) {
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
     // strict-cpu-reservation determines the CPUs of the shared pool, so it cannot change while pods
@@ -84,11 +88,25 @@ std::string value_now(const Setting& setting) {
   return setting.text.substr(0, setting.text.find("->"));
 }
 
-/// Returns the state that a node with another configuration starts with: the present one, or the
-/// result of a reconfiguration without a loss; `setting` then says so.
-std::optional<NodeState> state_on(const Failure& failure, const Node& node, Setting& setting) {
+/// Returns the present state as a node with another configuration starts with it; nullopt if it
+/// does not start.
+std::optional<NodeState> started(const Failure& failure, const Node& node) {
   NodeState state = failure.state;
   if (node.cpu().start(state.cpu) && node.memory().start(state.memory)) return state;
+  return std::nullopt;
+}
+
+/// Returns whether a kubelet with the other gate may not read the files that have the present
+/// state.
+bool has_other_files(const Failure& failure, const Node& node) {
+  const bool is_other =
+      failure.node.gates().pod_level_resource_managers != node.gates().pod_level_resource_managers;
+  const NodeState& state = failure.state;
+  return is_other && (!state.cpu.assignments.empty() || !state.memory.assignments.empty());
+}
+
+/// Returns the result of a reconfiguration without a loss; `setting` then says so.
+std::optional<NodeState> reconfigured(const Failure& failure, const Node& node, Setting& setting) {
   PlanOptions options;
   options.steps = kMoveSteps;
   options.checks = AdmissionChecks::kManagersAndRequests;
@@ -125,8 +143,13 @@ class SettingSearch {
   [[nodiscard]] bool fits(Setting& setting) {
     const auto node = Node::make(failure_.node.machine(), setting.config);
     if (!node) return false;
-    auto state = state_on(failure_, *node, setting);
-    return state && trials_.admits(*node, *std::move(state), failure_.pod);
+    if (const auto state = started(failure_, *node)) {
+      if (!trials_.admits(*node, *state, failure_.pod)) return false;
+      if (has_other_files(failure_, *node)) setting.text += kReadAgain;
+      return true;
+    }
+    auto next = reconfigured(failure_, *node, setting);
+    return next && trials_.admits(*node, *std::move(next), failure_.pod);
   }
 
   const Failure& failure_;

@@ -128,6 +128,7 @@ std::optional<planning::Solution> one_pod_moved(const planning::SearchProblem& p
                                                 const PodSpec& wanted, const PlanOptions& options,
                                                 const Accepts& accepts) {
   std::vector<planning::PodChoice> all_stay;
+  all_stay.reserve(problem.pods.size());
   for (const planning::PodCase& pod : problem.pods) {
     all_stay.push_back({planning::Outcome::kPlaced, pod.before, pod.whole_before});
   }

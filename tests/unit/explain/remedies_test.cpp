@@ -142,6 +142,19 @@ TEST(ExplainRemedies, OnlyWhatAManagerAssignsCanBeTooLittle) {
                              kInCores)));
 }
 
+TEST(ExplainRemedies, FilesOfAnotherFeatureGateAreWrittenAgain) {
+  Config config = aligning_config("single-numa-node");
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  PodSpec web = pod_of("web", {container("main", sized("9", "1Gi")), container("log", {})});
+  web.resources = container("", sized("10", "2Gi")).resources;
+  constexpr const char* kChange = "featureGates: PodLevelResourceManagers true -> false";
+  EXPECT_THAT(texts(rejected_on({}, config, {}, web)), Contains(kChange)) << "nothing is stored";
+  EXPECT_THAT(texts(rejected_on({}, config, {pod("a", sized("2", "1Gi"))}, web)),
+              Contains(std::string(kChange) +
+                       "; apply it with 'pinfold reconfigure', as a restart may not read the files "
+                       "with the present state"));
+}
+
 TEST(ExplainRemedies, WhatElseIsInTheWayOfOnePodTooManyIsSaid) {
   Config config = aligning_config("none");
   const NodeShape shape = {.numa = 1, .cpus = 4};
