@@ -236,6 +236,22 @@ TEST(ExplainRemedies, TwoAmountsOfOneNumaNodeComeAfterMoreOfOne) {
             "(requests and limits)");
 }
 
+TEST(ExplainRemedies, ASearchForMovesThatEndsEarlyIsSaid) {
+  const auto rejected = [](const NodeShape& shape, const char* reserved, const char* running,
+                           const char* wanted) {
+    Config config = aligning_config("single-numa-node");
+    config.reserved_system_cpus = reserved;
+    std::vector<PodSpec> pods;
+    for (int i = 0; i < shape.numa; ++i) {
+      pods.push_back(pod("p" + std::to_string(i), sized(running, "1Gi")));
+    }
+    return rejected_on(shape, config, pods, pod("web", sized(wanted, "1Gi")));
+  };
+  const auto is_noted = Contains(HasSubstr("found none and ended early"));
+  EXPECT_THAT(rejected({.numa = 4}, "0", "5", "4").notes, is_noted);
+  EXPECT_THAT(rejected({.numa = 2, .cpus = 4}, "0,4", "2", "2").notes, Not(is_noted));
+}
+
 TEST(ExplainRemedies, AnInitContainerMayKeepExclusiveCpus) {
   const PodSpec train =
       pod_of("train", {container("fetch", sized("18", "1Gi"), ContainerKind::kInit),
