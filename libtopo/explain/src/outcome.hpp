@@ -37,6 +37,10 @@ struct Failure {
 [[nodiscard]] std::optional<Failure> find_failure(const Node& node, const NodeState& state,
                                                   const PodSpec& pod, Trace* trace);
 
+/// Returns the state in which the containers of the pod before the one that failed have been
+/// served; nullopt for the pod as a whole.
+[[nodiscard]] std::optional<NodeState> served_before(const Failure& failure);
+
 /// Returns whether the policy single-numa-node is the rule that the failed step has to obey.
 [[nodiscard]] bool needs_one_numa_node(const Failure& failure);
 

@@ -168,22 +168,17 @@ std::string conflict(const Failure& failure) {
 /// Explains a container that takes over the CPUs of its pod's init containers, and so must be where
 /// they are.
 std::string taking_over(const Failure& failure) {
-  PodSpec before = failure.pod;
-  const auto own = std::find_if(
-      before.containers.begin(), before.containers.end(),
-      [&](const Container& container) { return container.name == failure.step.object; });
-  if (own == before.containers.end() || own->kind == ContainerKind::kInit) return "";
+  const Container* const own = failure.container();
+  if (own == nullptr || own->kind == ContainerKind::kInit) return "";
   const auto cpus = std::find_if(failure.amounts.begin(), failure.amounts.end(),
                                  [](const Amounts& amounts) { return amounts.resource == "cpu"; });
   if (cpus == failure.amounts.end()) return "";
-  before.containers.erase(own, before.containers.end());
-  const Decision decision = decide(failure.node, failure.state, before);
-  const auto* const admitted = std::get_if<Admitted>(&decision);
-  if (admitted == nullptr) return "";
+  const auto before = served_before(failure);
+  if (!before) return "";
   CpuSet left;
-  for (const Container& container : before.containers) {
-    const CpuSet* const has =
-        admitted->next.cpu.assignments.find({failure.pod.uid, container.name});
+  for (const Container& container : failure.pod.containers) {
+    if (&container == own) break;
+    const CpuSet* const has = before->cpu.assignments.find({failure.pod.uid, container.name});
     if (has == nullptr) continue;
     if (container.kind == ContainerKind::kInit) {
       left |= *has;
@@ -213,8 +208,12 @@ std::string taking_over(const Failure& failure) {
 std::string misaligned(const Failure& failure) {
   const std::vector<Missing> places = find_missing(failure);
   if (places.empty()) return conflict(failure);
-  if (!places.front().amounts.empty()) return lacking(failure, places);
-  if (auto text = taking_over(failure); !text.empty()) return text;
+  const bool is_lacking = !places.front().amounts.empty();
+  // What other NUMA nodes lack does not matter to a container that must be on this one.
+  if (!is_lacking || needs_one_numa_node(failure)) {
+    if (auto text = taking_over(failure); !text.empty()) return text;
+  }
+  if (is_lacking) return lacking(failure, places);
   const bool is_tied = places.front().numa_nodes.size() == 1 &&
                        !groups_at(failure, places.front().numa_nodes).empty();
   return is_tied ? lacking(failure, places) : conflict(failure);

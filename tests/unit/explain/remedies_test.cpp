@@ -304,7 +304,15 @@ TEST(ExplainRemedies, ASidecarMayBeDeclaredLater) {
                      container("main", sized("6", "1Gi")), container("aux", sized("3", "1Gi"))});
   const Explanation rejected = rejected_on({}, reserving_two(aligning_config("single-numa-node")),
                                            {pod("dns", sized("2", "1Gi"))}, web);
-  ASSERT_TRUE(rejected.rejection);
+  EXPECT_EQ(
+      rejected.summary,
+      "Container aux of default/web needs 3 CPUs (topology policy single-numa-node) and takes "
+      "over CPUs 14-15 from its init containers: it must be on NUMA node 1, where 1 CPU is "
+      "missing");
+  const auto& holders = rejected.table.at(0).places.at(0).holders;
+  ASSERT_EQ(holders.size(), 2U);
+  EXPECT_EQ(to_string(holders.at(0)), "default/dns/c");
+  EXPECT_EQ(to_string(holders.at(1)), "default/web/envoy");
   EXPECT_THAT(texts(rejected), Contains("sidecar envoy declared after init container load"));
 }
 
