@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "pinfold/api/pod_level.hpp"
@@ -52,7 +53,7 @@ class RequestSearch {
     std::vector<RequestChange> changes = shared_pool_filled();
     if (changes.empty() && !missing_.empty()) changes = fitting_into(missing_.front());
     if (changes.empty()) return std::nullopt;
-    return MetShortage{changes, remedy(changes).text, changed(failure_.pod, changes)};
+    return MetShortage{changes, text_of(changes), changed(failure_.pod, changes)};
   }
 
  private:
@@ -349,12 +350,16 @@ class RequestSearch {
     return Quantity::of(whole / group * group, Quantity::Format::kDecimalSi);
   }
 
-  [[nodiscard]] Remedy remedy(const std::vector<RequestChange>& changes) const {
-    Remedy found{Remedy::Kind::kRequest, "", changed(failure_.pod, changes), {}, std::nullopt};
+  [[nodiscard]] std::string text_of(const std::vector<RequestChange>& changes) const {
     std::vector<std::string> parts;
     parts.reserve(changes.size());
     for (const RequestChange& change : changes) parts.push_back(describe(failure_.pod, change));
-    found.text = listed(parts);
+    return listed(parts);
+  }
+
+  [[nodiscard]] Remedy remedy(const std::vector<RequestChange>& changes) const {
+    Remedy found{
+        Remedy::Kind::kRequest, text_of(changes), changed(failure_.pod, changes), {}, std::nullopt};
     const bool is_aligned =
         std::any_of(changes.begin(), changes.end(), [](const RequestChange& change) {
           return change.resource == "cpu" && !change.loses_exclusive_cpus;

@@ -297,6 +297,19 @@ TEST(ExplainRemedies, WithOneCpuPerCoreNothingIsAligned) {
   EXPECT_THAT(texts(rejected), Contains("container c: cpu 5 -> 4 (requests and limits)"));
 }
 
+TEST(ExplainRemedies, ANoteNamesAChangeWithoutItsReason) {
+  const Node node =
+      Node::make(with_threads({.numa = 1}), in_whole_cores(reserving_two(aligning_config("none"))))
+          .value();
+  NodeState state = empty_state(node);
+  for (const PodSpec& running : {pod("x", sized("4", "1Gi")), requesting("y", "1500m")}) {
+    state = std::get<Admitted>(decide(node, state, running)).next;
+  }
+  EXPECT_THAT(explain(node, state, pod("web", sized("4", "1Gi"))).notes,
+              Contains(HasSubstr("Even with container c: cpu 4 -> 2 (requests and limits) it would "
+                                 "be rejected, OutOfcpu")));
+}
+
 TEST(ExplainRemedies, ASidecarMayBeDeclaredLater) {
   const PodSpec web =
       pod_of("web", {container("envoy", sized("2", "1Gi"), ContainerKind::kSidecar),
