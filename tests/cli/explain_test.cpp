@@ -123,6 +123,17 @@ TEST_F(Explain, OnlyOnePodOfTheFiles) {
   EXPECT_EQ(on_node("explain --pod nope", "both.yaml").status, 2);
 }
 
+TEST_F(Explain, ARemedyNamesLaterPodsOfTheCallThatItKeepsOut) {
+  dir_.write("later.yaml", pod("web", 9) +
+                               "---\nkind: Pod\nmetadata: {name: small, namespace: shop}\n"
+                               "spec: {containers: [{name: main, resources: {requests: {cpu: "
+                               "100m}}}]}\n");
+  EXPECT_THAT(on_node("explain", "later.yaml").out,
+              AllOf(HasSubstr("\n  with container main: cpu 9 -> 8 (requests and limits); then "
+                              "shop/small (OutOfcpu) of the same call would be rejected\n"),
+                    HasSubstr("shop/small is admitted")));
+}
+
 TEST_F(Explain, NeedsAPod) {
   const Outcome none = on_node("explain", "");
   EXPECT_EQ(none.status, 2);

@@ -100,11 +100,14 @@ std::vector<Remedy> container_moves(const Failure& failure, Trials& trials) {
   options.steps = kMoveSteps;
   options.checks = AdmissionChecks::kManagersAndRequests;
   auto plan = plan_defragmentation(failure.node, failure.state, failure.pod, options);
-  if (!plan || !plan->possible || plan->moves.empty()) return {};
-  if (!plan->optimal && plan->moves.size() > 1) {
+  if (plan && !plan->optimal && plan->moves.size() != 1) {
     options.steps = kMoreMoveSteps;
     plan = plan_defragmentation(failure.node, failure.state, failure.pod, options);
-    if (!plan || !plan->possible) return {};
+  }
+  if (!plan) return {};
+  if (!plan->possible || plan->moves.empty()) {
+    if (!plan->optimal) trials.end_early();
+    return {};
   }
   if (!trials.admits(failure.node, std::move(plan->next), failure.pod)) return {};
   std::vector<std::string> names;

@@ -194,22 +194,17 @@ std::string conflict(const Failure& failure) {
 /// Explains a container that takes over the CPUs of its pod's init containers, and so must be where
 /// they are.
 std::string taking_over(const Failure& failure) {
-  PodSpec before = failure.pod;
-  const auto own = std::find_if(
-      before.containers.begin(), before.containers.end(),
-      [&](const Container& container) { return container.name == failure.step.object; });
-  if (own == before.containers.end() || own->kind == ContainerKind::kInit) return "";
+  const Container* const own = failure.container();
+  if (own == nullptr || own->kind == ContainerKind::kInit) return "";
   const auto cpus = std::find_if(failure.amounts.begin(), failure.amounts.end(),
                                  [](const Amounts& amounts) { return amounts.resource == "cpu"; });
   if (cpus == failure.amounts.end()) return "";
-  before.containers.erase(own, before.containers.end());
-  const Decision decision = decide(failure.node, failure.state, before);
-  const auto* const admitted = std::get_if<Admitted>(&decision);
-  if (admitted == nullptr) return "";
+  const auto before = served_before(failure);
+  if (!before) return "";
   CpuSet left;
-  for (const Container& container : before.containers) {
-    const CpuSet* const has =
-        admitted->next.cpu.assignments.find({failure.pod.uid, container.name});
+  for (const Container& container : failure.pod.containers) {
+    if (&container == own) break;
+    const CpuSet* const has = before->cpu.assignments.find({failure.pod.uid, container.name});
     if (has == nullptr) continue;
     if (container.kind == ContainerKind::kInit) {
       left |= *has;
@@ -239,8 +234,12 @@ std::string taking_over(const Failure& failure) {
 std::string misaligned(const Failure& failure) {
   const std::vector<Missing> places = find_missing(failure);
   if (places.empty()) return conflict(failure);
-  if (!places.front().amounts.empty()) return lacking(failure, places);
-  if (auto text = taking_over(failure); !text.empty()) return text;
+  const bool is_lacking = !places.front().amounts.empty();
+  // What other NUMA nodes lack does not matter to a container that must be on this one.
+  if (!is_lacking || needs_one_numa_node(failure)) {
+    if (auto text = taking_over(failure); !text.empty()) return text;
+  }
+  if (is_lacking) return lacking(failure, places);
   const bool is_tied = places.front().numa_nodes.size() == 1 &&
                        !groups_at(failure, places.front().numa_nodes).empty();
   return is_tied ? lacking(failure, places) : conflict(failure);
@@ -294,6 +293,15 @@ std::string over_requested(const Failure& failure) {
         readable(amounts.needed - all.free, AmountRounding::kUp)));
   }
   return listed(parts);
+}
+
+/// Returns whether the pod as a whole may have too little of a resource for its containers. That is
+/// found out before the number of CPUs is compared with cores, so it is then not the reason.
+bool may_starve(const Failure& failure, const std::string& resource) {
+  const Node& node = failure.node;
+  const bool is_managed = resource == "cpu" ? node.cpu().is_static() : node.memory().is_static();
+  return is_managed && failure.why.reason != kUnevenCores &&
+         is_managed_as_pod(node.gates(), failure.pod);
 }
 
 /// Returns whether a container has an exclusive part of the pod's resources.
@@ -418,7 +426,7 @@ std::string of_memory(const Failure& failure) {
 std::optional<InitShortage> find_init_shortage(const Failure& failure,
                                                const std::string& resource) {
   const PodView pod(failure.pod);
-  if (!is_managed_as_pod(failure.node.gates(), pod)) return std::nullopt;
+  if (!may_starve(failure, resource)) return std::nullopt;
   Quantity left = amount_of(pod.resources->requests, resource);
   if (left.is_zero()) return std::nullopt;
   for (const Container& container : pod.containers) {
@@ -435,7 +443,7 @@ std::optional<InitShortage> find_init_shortage(const Failure& failure,
 
 std::vector<std::string> starved_containers(const Failure& failure, const std::string& resource) {
   const PodView pod(failure.pod);
-  if (!is_managed_as_pod(failure.node.gates(), pod)) return {};
+  if (!may_starve(failure, resource)) return {};
   const Quantity whole = amount_of(pod.resources->requests, resource);
   Quantity taken;
   std::vector<std::string> shared;
@@ -459,7 +467,10 @@ std::string need(const Failure& failure) {
   if (auto text = starved(failure); !text.empty()) return text;
   if (failure.step.source == kTopology) return misaligned(failure);
   if (auto text = changed_devices(failure); !text.empty()) return text;
-  if (failure.why.reason == "SMTAlignmentError") return too_few_whole_cores(failure);
+  // With one CPU per core there is nothing to align: the node simply has too few.
+  if (failure.why.reason == kUnevenCores && failure.node.machine().cpus_per_core() > 1) {
+    return too_few_whole_cores(failure);
+  }
   const std::vector<Missing> missing = find_missing(failure);
   if (!missing.empty() && !missing.front().amounts.empty()) {
     if (needs_one_numa_node(failure)) return lacking(failure, missing);

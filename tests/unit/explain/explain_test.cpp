@@ -667,8 +667,8 @@ TEST(Explain, ContainersOfThePodThatWereServedBeforeAreHolders) {
   EXPECT_THAT(explained.summary, HasSubstr("Container three of default/web needs 4 CPUs"));
   const OccupiedPlace& place = explained.table.at(0).places.at(0);
   EXPECT_EQ(place.holders,
-            (std::vector<Holder>{{ref_of(web), "", place.held, {}, /*is_earlier=*/true}}));
-  EXPECT_EQ(to_string(place.holders.at(0)), "default/web, its earlier containers");
+            (std::vector<Holder>{{ref_of(web), "one", place.held, {}, /*is_earlier=*/true}}));
+  EXPECT_EQ(to_string(place.holders.at(0)), "default/web/one");
 }
 
 TEST(Explain, HoldersAreListedWithTheLargestFirst) {

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "agent/agent_session.hpp"
@@ -14,6 +16,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"
+#include "node/explain_later.hpp"
 #include "node/explain_memory.hpp"
 #include "node/explain_offline.hpp"
 #include "node/kubelet_pods.hpp"
@@ -117,6 +120,8 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
   PINFOLD_LET(const auto pods, read_pods(options.files, RejectedPods::kDecide));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   std::vector<Explained> all;
+  std::vector<PodSpec> admitted;   // in this call, in its order
+  std::vector<std::size_t> turns;  // by explanation: how many pods were admitted before it
   for (const PodSpec& pod : pods) {
     const bool is_selected = options.pod.empty() || is_called(pod, options.pod);
     const ActivePod* const active = state.node.find(pod.uid);
@@ -124,6 +129,7 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
       if (!is_selected) continue;
       PINFOLD_LET(auto explained, explain_active(agent.node(), state.node, pod.uid));
       all.push_back({std::move(explained), state.node});
+      turns.push_back(admitted.size());
       continue;
     }
     // Like admit, answers nothing for another spec that takes something from what runs.
@@ -132,13 +138,20 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
     if (is_selected) {
       all.push_back({explain_now(facts_of(agent), state.node, pod),
                      preview ? preview->next.node : state.node});
+      turns.push_back(admitted.size());
       if (preview) add_rejection(preview->outcomes.front(), all.back().explanation);
     }
+    if (preview && !preview->outcomes.front().rejection) admitted.push_back(pod);
     if (preview) state = std::move(preview->next);  // else it waits for offline CPUs
   }
   if (all.empty()) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("pod '{}': not in {}", options.pod, input_names(options.files)));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto& [explanation, after] = all[i];  // a rejected pod changes nothing
+    const auto later = std::span(admitted).subspan(turns[i]);
+    if (explanation.rejection) name_later_rejections(agent.node(), after, later, explanation);
   }
   return all;
 }
