@@ -99,7 +99,7 @@ TEST_F(StartRefused, FitsATerminalOf80Columns) {
       "web.yaml' /dev/null | tr -d '\r'");
   EXPECT_THAT(shown.out, HasSubstr("pinfold: start: cpumanager: ")) << shown.err;
   std::istringstream lines(shown.out);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80) << line;
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
 TEST_F(StartRefused, APinfoldDirectoryCanBeAdaptedByTheCommandAsItIsPrinted) {
@@ -177,7 +177,7 @@ TEST_F(StartRefused, FilesOfAnotherMachine) {
 
 TEST_F(StartRefused, ATornFileNamesTheRepairThatWorksAndItsLoss) {
   const Outcome torn = in_dir(
-      "head -c 200 kubelet/memory_manager_state > torn && cp torn kubelet/memory_manager_state");
+      "head -c 60 kubelet/memory_manager_state > torn && cp torn kubelet/memory_manager_state");
   ASSERT_EQ(torn.status, 0) << torn.err;
   const Outcome refused = explain("kubelet", "config.yaml");
   EXPECT_EQ(refused.status, 2);
