@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "pinfold/checkpoint/kubelet.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/decide/start_advice.hpp"
+#include "pinfold/types/named.hpp"
 #include "side_file.hpp"
 #include "start_cause.hpp"
 
@@ -47,11 +47,7 @@ namespace {
 
 /// Returns the first changes: "a; b; c; 2 more".
 std::string some_of(std::vector<std::string> changes) {
-  constexpr std::size_t kShown = 3;
-  const std::size_t more = changes.size() - std::min(changes.size(), kShown);
-  changes.resize(changes.size() - more);
-  return fmt::format("{}{}", fmt::join(changes, "; "),
-                     more > 0 ? fmt::format("; {} more", more) : "");
+  return fmt::format("{}", fmt::join(first_named(std::move(changes), 3, "more"), "; "));
 }
 
 /// Warns that the configuration is not the one of the last change, which may have been made on
@@ -96,17 +92,64 @@ std::string advice(const checkpoint::Files& files, const Node& node) {
       what, some_of(std::move(changes)));
 }
 
+/// Returns the refusal of the CPU manager's file and that of the memory manager's, of which a
+/// kubelet shows one at a time.
+std::vector<StartError> all_refusals(const checkpoint::Files& stored, const Node& node,
+                                     const StartError& first) {
+  std::vector<StartError> all = {first};
+  if (first.stage != StartStage::kCpuManager) return all;
+  auto rest = checkpoint::would_start(node, {std::nullopt, stored.memory}, {});
+  if (!rest && rest.error().stage == StartStage::kMemoryManager) {
+    all.push_back(std::move(rest).error());
+  }
+  return all;
+}
+
+/// Returns the causes and what helps: "; ...". Empty if nothing but the kubelet's text is known.
+std::string causes_text(const checkpoint::Files& stored, const Node& node,
+                        const std::vector<StartError>& refusals, const AgentOptions& options) {
+  const PodNames names = names_in_files(stored, options.pod_logs);
+  std::string text;
+  bool takes_from_containers = false;
+  for (const StartError& refusal : refusals) {
+    const StartCause cause = find_start_cause(node, refusal, stored, names);
+    if (!cause.text.empty()) text += "; " + cause.text;
+    takes_from_containers = takes_from_containers || cause.takes_from_containers;
+  }
+  const std::string advised = advice(stored, node);
+  if (advised.empty() && takes_from_containers) text += kNoRepair;
+  if (advised.empty() && holds_nothing(stored)) {
+    text +=
+        "; no container has exclusive CPUs or memory in these files, so deleting them loses "
+        "nothing";
+  }
+  return text + advised;
+}
+
+/// Says which file can be read although the other one cannot.
+std::string sound_file(const checkpoint::Files& stored, const std::vector<StartError>& refusals) {
+  if (refusals.size() > 1) return "";
+  const bool is_cpu_sound = refusals.front().stage == StartStage::kMemoryManager;
+  if (!(is_cpu_sound ? stored.cpu : stored.memory)) return "";
+  return fmt::format("; '{}' is sound",
+                     is_cpu_sound ? checkpoint::kCpuFileName : checkpoint::kMemoryFileName);
+}
+
 /// Describes why a state does not start, and what helps.
 Error start_failure(const checkpoint::Files& stored, const Node& node, const StartError& error,
                     const AgentOptions& options) {
-  const StartCause cause =
-      find_start_cause(node, error, stored, names_in_files(stored, options.pod_logs));
-  std::string text =
-      fmt::format("start: {}", checkpoint::cause_of(error, {stored.cpu, stored.memory}));
-  if (!cause.text.empty()) text += "; " + cause.text;
-  const std::string advised = advice(stored, node);
-  if (advised.empty() && cause.takes_from_containers) text += kNoRepair;
-  return {ErrorCode::kCorrupt, 0, text + advised};
+  const std::vector<StartError> refusals = all_refusals(stored, node, error);
+  std::vector<std::string> texts;
+  for (const StartError& refusal : refusals) {
+    const bool is_cpu = refusal.stage == StartStage::kCpuManager;
+    const checkpoint::KubeletFiles files{is_cpu ? stored.cpu : std::nullopt,
+                                         is_cpu ? std::nullopt : stored.memory};
+    texts.push_back("start: " + checkpoint::cause_of(refusal, files));
+  }
+  const std::string causes = causes_text(stored, node, refusals, options);
+  return {ErrorCode::kCorrupt, 0,
+          fmt::format("{}{}", fmt::join(texts, "; "),
+                      causes.empty() ? sound_file(stored, refusals) : causes)};
 }
 
 /// Returns the format of a file; 0 if it has none.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
+#include <utility>
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_level.hpp"
@@ -15,20 +17,18 @@ namespace pinfold::agent {
 
 std::string owners_of(const ContainerMap<CpuSet>& assignments, const PodNames& names, CpuSet cpus) {
   constexpr std::size_t kMostNamed = 3;
+  const std::string_view them = one_or_more(cpus, "it", "them");
   std::vector<std::string> parts;
-  for (const auto& [pod, name, assigned] : assignments) {
+  for (const auto& [pod, container, assigned] : assignments) {
     const CpuSet part = assigned & cpus;
     if (part.empty()) continue;
+    const std::string owner = fmt::format("{}/{}", to_string(ref_of(names, pod)), container);
+    if (parts.empty() && part == cpus) return fmt::format("{} has {}", owner, them);
     cpus -= part;  // a later container can have the CPUs of an init container
-    parts.push_back(
-        fmt::format("{} of {}/{}", part.to_string(), to_string(ref_of(names, pod)), name));
+    parts.push_back(fmt::format("{} of {}", part.to_string(), owner));
   }
-  if (parts.size() > kMostNamed) {
-    const std::size_t more = parts.size() - kMostNamed;
-    parts.resize(kMostNamed);
-    parts.push_back(fmt::format("others of {} more container{}", more, more == 1 ? "" : "s"));
-  }
-  if (parts.empty()) return fmt::format("no container has {}", one_or_more(cpus, "it", "them"));
+  if (parts.empty()) return fmt::format("no container has {}", them);
+  parts = first_named(std::move(parts), kMostNamed, "more containers");
   if (!cpus.empty()) parts.push_back(cpus.to_string() + " of no container");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -54,12 +54,17 @@ bool needs_cpus(const Node& node, const NodeState& state, const PodSpec& pod) {
   });
 }
 
-std::string offline_text(const NodeState& state, const CpuSet& offline) {
+std::string offline_cause(const NodeState& state, const CpuSet& offline) {
   return fmt::format(
-      "{} of this node {} offline: no container gets exclusive CPUs until {} back ('{}'; {})",
+      "{} of this node {} offline ({}): no container gets exclusive CPUs until {} back",
       cpus_named(offline), one_or_more(offline, "is", "are"),
-      one_or_more(offline, "it is", "they are"), online_command(offline),
-      owners_of(state.cpu.assignments, names_of_pods(state), offline));
+      owners_of(state.cpu.assignments, names_of_pods(state), offline),
+      one_or_more(offline, "it is", "they are"));
+}
+
+std::string offline_text(const NodeState& state, const CpuSet& offline) {
+  return fmt::format("{} ('{}'; if gone for good: 'pinfold reconfigure')",
+                     offline_cause(state, offline), online_command(offline));
 }
 
 std::string online_command(const CpuSet& cpus) { return "chcpu --enable " + cpus.to_string(); }

@@ -23,6 +23,10 @@ struct StartCause {
 [[nodiscard]] StartCause find_start_cause(const Node& node, const StartError& error,
                                           const checkpoint::Files& files, const PodNames& names);
 
+/// Returns whether the kubelet's files have no assignments and no other file knows pods, so that it
+/// costs nothing to delete them.
+[[nodiscard]] bool holds_nothing(const checkpoint::Files& files);
+
 /// Reads the names of the pods in the files: those of the agent's own file, else those in the
 /// kubelet's directory of logs.
 [[nodiscard]] PodNames names_in_files(const checkpoint::Files& files, const std::string& pod_logs);

@@ -84,12 +84,16 @@ void check_mode(const ObservedSystem& system, Checks& checks) {
   } else if (*version == CgroupVersion::kV2) {
     checks.push_back({"cgroup-mode", CheckStatus::kOk, fmt::format("cgroup v2 at {}", v2)});
   } else {
-    checks.push_back({"cgroup-mode", CheckStatus::kWarning,
+    const auto& config = system.kubelet.config;
+    const bool is_refused = config && config->fail_cgroup_v1.value_or(false);
+    checks.push_back({"cgroup-mode", is_refused ? CheckStatus::kProblem : CheckStatus::kWarning,
                       v2.empty()
                           ? fmt::format("cgroup v1 below {}", v1)
                           : fmt::format("hybrid: cpusets on cgroup v1 below {}, v2 at {}", v1, v2),
-                      "cgroup v2: kubelets deprecate v1, and newer ones start with it only if "
-                      "failCgroupV1 is false",
+                      is_refused ? "cgroup v2: with failCgroupV1: true the kubelet does not start "
+                                   "on v1"
+                                 : "cgroup v2: kubelets deprecate v1, and newer ones start with it "
+                                   "only if failCgroupV1 is false",
                       kUseV2});
   }
 }

@@ -12,6 +12,7 @@
 #include "pinfold/audit/proc_files.hpp"
 #include "pinfold/audit/systemd_unit.hpp"
 #include "pinfold/text/unit_file.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -171,8 +172,10 @@ std::string undo(const SystemdSetting& setting, const std::vector<std::string>& 
 }
 
 std::string units_text(const std::vector<std::string>& units) {
-  const std::string first = fmt::format("'{}'", units.front());
-  return units.size() == 1 ? first : fmt::format("{} and {} more", first, units.size() - 1);
+  std::vector<std::string> names;
+  names.reserve(units.size());
+  for (const std::string& unit : units) names.push_back(fmt::format("'{}'", unit));
+  return listed(first_named(std::move(names), 1, "more"));
 }
 
 void check_cpusets(const ObservedSystem& system, Checks& checks) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "expectations.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -52,8 +53,10 @@ Finding finding_of(const Case& given, const std::string& path, const ObservedLim
 }
 
 std::string owners_text(const Owners& owners) {
-  const std::string first = fmt::format("'{}'", owners.front()->audited.label);
-  return owners.size() == 1 ? first : fmt::format("{} and {} more", first, owners.size() - 1);
+  std::vector<std::string> names;
+  names.reserve(owners.size());
+  for (const auto* const owner : owners) names.push_back(fmt::format("'{}'", owner->audited.label));
+  return listed(first_named(std::move(names), 1, "more"));
 }
 
 const ObservedGroup* group_at(const Case& given, const std::string& path) {

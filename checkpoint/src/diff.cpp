@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
+#include <limits>
+
+#include "pinfold/types/quantity.hpp"
+
 namespace pinfold::checkpoint {
 namespace {
 
@@ -17,6 +22,13 @@ std::string text_of(const std::vector<MemoryBlock>& blocks) {
                         fmt::join(block.numa_affinity, ","));
   }
   return text.empty() ? "no memory" : text;
+}
+
+/// Returns "16Gi", "0".
+std::string amount_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (bytes > kMost) return std::to_string(bytes);  // a counter that has wrapped around
+  return Quantity::bytes(static_cast<std::int64_t>(bytes)).to_string();
 }
 
 template <class Value>
@@ -45,11 +57,14 @@ Texts texts_of(const std::map<std::int32_t, NodeMemory>& machine) {
   Texts texts;
   for (const auto& [id, node] : machine) {
     texts[fmt::format("NUMA node {}", id)] = fmt::format(
-        "{} assignments, group {}", node.number_of_assignments, fmt::join(node.cells, ","));
+        "{} assignment{}, {}", node.number_of_assignments,
+        node.number_of_assignments == 1 ? "" : "s",
+        node.cells.empty() ? "no group" : fmt::format("group {}", fmt::join(node.cells, ",")));
     for (const auto& [type, table] : node.tables) {
-      texts[fmt::format("NUMA node {} {}", id, type)] =
-          fmt::format("total {}, system {}, allocatable {}, reserved {}, free {}", table.total,
-                      table.system_reserved, table.allocatable, table.reserved, table.free);
+      texts[fmt::format("NUMA node {} {}", id, type)] = fmt::format(
+          "total {}, system {}, allocatable {}, reserved {}, free {}", amount_text(table.total),
+          amount_text(table.system_reserved), amount_text(table.allocatable),
+          amount_text(table.reserved), amount_text(table.free));
     }
   }
   return texts;

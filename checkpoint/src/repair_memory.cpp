@@ -2,7 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "pinfold/checkpoint/diff.hpp"
 #include "pinfold/checkpoint/without_pod_entries.hpp"
@@ -81,6 +85,28 @@ void join_groups(MemoryCheckpoint& state, Notes& notes) {
   });
 }
 
+/// Notes the memory that the containers of a group of NUMA nodes have beyond what it has: they keep
+/// it, but it can no longer be where it should.
+void note_excess(const MemoryCheckpoint& state, Notes& notes) {
+  const Machine& machine = state.machine_state;
+  std::map<std::pair<Ids, std::string>, std::uint64_t> held;
+  for (const auto& [pod, name, blocks] : state.assignments) {
+    for (const MemoryBlock& block : blocks) held[{block.numa_affinity, block.type}] += block.size;
+  }
+  for (const auto& [place, size] : held) {
+    const auto& [ids, type] = place;
+    std::uint64_t most = 0;
+    for (const std::int32_t id : ids) {
+      const auto table = machine.at(id).tables.find(type);
+      if (table != machine.at(id).tables.end()) most += table->second.allocatable;
+    }
+    if (size <= most) continue;
+    notes.done.push_back({numa_nodes_named(ids),
+                          fmt::format("containers keep {} of {}, more than the {} there for pods",
+                                      bytes_named(size), type, bytes_named(most))});
+  }
+}
+
 }  // namespace
 
 void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
@@ -113,6 +139,7 @@ void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
                      change.before.empty() ? "unknown" : change.before)});
   }
   state = std::move(rewritten);
+  if (state.pods.empty()) note_excess(state, notes);
 }
 
 }  // namespace pinfold::checkpoint

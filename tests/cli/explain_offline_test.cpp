@@ -55,29 +55,35 @@ class ExplainOffline : public test::TwoNumaNodes {
 };
 
 constexpr const char* kOffline =
-    "CPUs 14-15 of this node are offline: no container gets exclusive CPUs until they are back "
-    "('chcpu --enable 14-15'; no container has them)";
+    "CPUs 14-15 of this node are offline (no container has them): no container gets exclusive CPUs "
+    "until they are back";
+constexpr const char* kCommands =
+    " ('chcpu --enable 14-15'; if gone for good: 'pinfold reconfigure')";
 
 TEST_F(ExplainOffline, APodThatWouldFitWaitsForTheCpus) {
   take_offline(14, 15);
   const Outcome explained = on_node("explain", "fits.yaml");
-  EXPECT_EQ(explained.status, 1) << explained.err;
-  EXPECT_TRUE(
-      explained.out.starts_with("shop/web needs exclusive CPUs, but " + std::string(kOffline)))
+  EXPECT_TRUE(explained.out.starts_with("shop/web needs exclusive CPUs, but " +
+                                        std::string(kOffline) + ".\n"))
       << explained.out;
   EXPECT_THAT(
       explained.out,
       AllOf(HasSubstr("Once they are back: shop/web is admitted: container main has exclusive"),
-            HasSubstr("once CPUs 14-15 are online again: chcpu --enable 14-15\n")));
-  EXPECT_THAT(on_node("admit --no-enforce --dry-run", "fits.yaml").err, HasSubstr(kOffline));
+            HasSubstr("If they are gone for good: 'pinfold reconfigure' takes them out"),
+            HasSubstr("once CPUs 14-15 are online again: chcpu --enable 14-15\n"),
+            Not(HasSubstr("Rejected, "))));
+  const Outcome refused = on_node("admit --no-enforce --dry-run", "fits.yaml");
+  EXPECT_THAT(refused.err, HasSubstr(std::string(kOffline) + kCommands));
+  EXPECT_EQ(explained.status, 2) << explained.err;
+  EXPECT_EQ(refused.status, explained.status);
 }
 
 TEST_F(ExplainOffline, NoRemedyIsNamedThatDoesNotHelpNow) {
   take_offline(14, 15);
   const Outcome explained = on_node("explain", "large.yaml");
   EXPECT_EQ(explained.status, 1) << explained.err;
-  EXPECT_TRUE(
-      explained.out.starts_with("shop/web needs exclusive CPUs, but " + std::string(kOffline)))
+  EXPECT_TRUE(explained.out.starts_with("shop/web needs exclusive CPUs, but " +
+                                        std::string(kOffline) + kCommands))
       << explained.out;
   EXPECT_THAT(explained.out,
               AllOf(HasSubstr("Once they are back: Container main of shop/web needs 10 CPUs"),
@@ -107,7 +113,7 @@ TEST_F(ExplainOffline, OfflineCpusAreNotFree) {
 TEST_F(ExplainOffline, TheirHolderIsNamed) {
   take_offline(4, 4);
   EXPECT_THAT(on_node("explain", "fits.yaml").out,
-              HasSubstr("'chcpu --enable 4'; 4 of shop/db/main)"));
+              HasSubstr("CPU 4 of this node is offline (shop/db/main has it)"));
 }
 
 TEST_F(ExplainOffline, APodWithoutExclusiveCpusIsDecidedAsAlways) {

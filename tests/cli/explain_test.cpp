@@ -15,6 +15,9 @@ namespace {
 using nlohmann::json;
 using test::Outcome;
 using test::run_shell;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -112,11 +115,23 @@ TEST_F(Explain, OnlyOnePodOfTheFiles) {
   const Outcome both = on_node("explain", "both.yaml");
   EXPECT_EQ(both.status, 1);
   EXPECT_THAT(both.out, HasSubstr("shop/web"));
-  EXPECT_THAT(both.out, HasSubstr("shop/small is admitted"));
+  EXPECT_THAT(both.out, AllOf(HasSubstr("shop/small is admitted"),
+                              EndsWith("\n\n1 of 2 pods is admitted, not shop/web.\n")));
   const Outcome one = on_node("explain --pod shop/small", "both.yaml");
   EXPECT_EQ(one.status, 0) << one.err;
-  EXPECT_THAT(one.out, Not(HasSubstr("shop/web")));
+  EXPECT_THAT(one.out, Not(AnyOf(HasSubstr("shop/web"), HasSubstr(" of 1 pods"))));
   EXPECT_EQ(on_node("explain --pod nope", "both.yaml").status, 2);
+}
+
+TEST_F(Explain, ARemedyNamesLaterPodsOfTheCallThatItKeepsOut) {
+  dir_.write("later.yaml", pod("web", 9) +
+                               "---\nkind: Pod\nmetadata: {name: small, namespace: shop}\n"
+                               "spec: {containers: [{name: main, resources: {requests: {cpu: "
+                               "100m}}}]}\n");
+  EXPECT_THAT(on_node("explain", "later.yaml").out,
+              AllOf(HasSubstr("\n  with container main: cpu 9 -> 8 (requests and limits); then "
+                              "shop/small (OutOfcpu) of the same call would be rejected\n"),
+                    HasSubstr("shop/small is admitted")));
 }
 
 TEST_F(Explain, NeedsAPod) {
@@ -157,6 +172,24 @@ std::string wide_lines(const std::string& directory, const std::string& command)
     if (line.size() > 80 && line.compare(begin, 8, "pinfold ") != 0) wide += line + "\n";
   }
   return wide;
+}
+
+TEST_F(Explain, AReasonOfSeveralContainersIsPrintedOnceInEachPart) {
+  dir_.write("shared.yaml",
+             "kind: Pod\nmetadata: {name: shared, namespace: shop}\n"
+             "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}},\n"
+             "  {name: log, resources: {requests: {cpu: 100m}}}]}\n");
+  const Outcome explained = on_node("explain", "shared.yaml");
+  EXPECT_EQ(explained.status, 0) << explained.err;
+  EXPECT_THAT(explained.out,
+              AllOf(HasSubstr("  log        host       as main"), HasSubstr("  log   as main\n")));
+  const std::string reason = "its pod is Burstable";
+  std::size_t count = 0;
+  for (auto at = explained.out.find(reason); at != std::string::npos;
+       at = explained.out.find(reason, at + 1)) {
+    ++count;
+  }
+  EXPECT_EQ(count, 2U) << explained.out;
 }
 
 TEST_F(Explain, FitsATerminalOf80Columns) {

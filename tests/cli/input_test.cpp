@@ -244,7 +244,7 @@ TEST_F(Input, RefusesUnknownFieldsOfPods) {
       {"{name: c, env: [{name: A, value: 1}]}",
        "spec.containers[0].env[0].value: 1: expected a string, in quotes"},
       {"{name: c, args: [1]}", "spec.containers[0].args[0]: 1: expected a string, in quotes"},
-      {"{name: c, a: 1, b: 1, d: 1, e: 1, f: 1, g: 1}", "; and 1 more\n"},
+      {"{name: c, a: 1, b: 1, d: 1, e: 1, f: 1, g: 1, h: 1}", "; 2 more\n"},
   };
   for (const auto& c : cases) {
     const Outcome outcome = admit(

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "run_program.hpp"
@@ -52,6 +53,17 @@ class StartRefused : public test::TwoNumaNodes {
     return in_dir(PINFOLD_COMMAND " explain --state-dir " + state + " --config " + config_file +
                   " --machine machine.json --pod-logs logs web.yaml");
   }
+  /// Runs the command that a refusal names as it is printed, and starts again.
+  void expect_that_the_repair_works(const Outcome& refused) const {
+    const auto begin = refused.err.find("'pinfold checkpoint repair ");
+    ASSERT_NE(begin, std::string::npos) << refused.err;
+    const auto first = begin + std::string("'pinfold ").size();
+    const std::string command = refused.err.substr(first, refused.err.find('\'', first) - first);
+    const Outcome repaired = in_dir(PINFOLD_COMMAND " " + command);
+    EXPECT_EQ(repaired.status, 0) << command << "\n" << repaired.out << repaired.err;
+    const Outcome again = explain("kubelet", "config.yaml");
+    EXPECT_EQ(again.status, 0) << again.out << again.err;
+  }
   /// CPU 4 is offline.
   [[nodiscard]] json smaller_machine() const {
     json smaller = machine_;
@@ -66,10 +78,10 @@ TEST_F(StartRefused, ReservedCpusThatAContainerHas) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err,
               AllOf(HasSubstr("not all reserved cpus"),
-                    HasSubstr("; this configuration reserves CPUs 2-3 that containers have (2-3 of "
-                              "shop/db/main): write reservedSystemCPUs: 0-1,8-9, which are free, "
-                              "or end their pods before it changes; no repair keeps what these "
-                              "containers have\n"),
+                    HasSubstr("; this configuration reserves CPUs 2-3 (shop/db/main has them): "
+                              "write reservedSystemCPUs: 0-1,8-9, which are free, or return to the "
+                              "earlier configuration, end what has CPUs 2-3, and then change it; "
+                              "no repair of the files keeps such an assignment\n"),
                     Not(HasSubstr("checkpoint repair"))));
   dir_.write("advised.yaml", config("0-1,8-9", "1Gi"));
   EXPECT_EQ(explain("kubelet", "advised.yaml").status, 0);
@@ -79,12 +91,23 @@ TEST_F(StartRefused, ReservedCpusThatAContainerHas) {
   EXPECT_EQ(repair.status, 1) << "a repair now keeps everything: " << repair.out;
 }
 
+TEST_F(StartRefused, FitsATerminalOf80Columns) {
+  dir_.write("new.yaml", config("0-3", "1Gi"));
+  const Outcome shown = in_dir(
+      "LC_ALL=C script -qec 'stty cols 80; " PINFOLD_COMMAND
+      " explain --state-dir kubelet --config new.yaml --machine machine.json --pod-logs logs "
+      "web.yaml' /dev/null | tr -d '\r'");
+  EXPECT_THAT(shown.out, HasSubstr("pinfold: start: cpumanager: ")) << shown.err;
+  std::istringstream lines(shown.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
 TEST_F(StartRefused, APinfoldDirectoryCanBeAdaptedByTheCommandAsItIsPrinted) {
   dir_.write("new.yaml", config("0-3", "1Gi"));
   const Outcome refused = explain("state", "new.yaml");
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err,
-              AllOf(HasSubstr("(2-3 of shop/db/main)"),
+              AllOf(HasSubstr("(shop/db/main has them)"),
                     HasSubstr("; the state is for another configuration of this node "
                               "(reservedSystemCPUs: '0-1' becomes '0-3'): 'pinfold reconfigure "
                               "--state-dir state --config new.yaml --machine machine.json "
@@ -105,10 +128,84 @@ TEST_F(StartRefused, OfflineCpusOfAContainer) {
                                    std::string(profile));
     EXPECT_EQ(refused.status, 2);
     EXPECT_THAT(refused.err,
-                AllOf(HasSubstr("; CPU 4 of the state is offline or gone (4 of shop/db/main): "
-                                "'chcpu --enable 4' brings it back; no repair keeps"),
+                AllOf(HasSubstr("; CPU 4 of the state is offline or gone (shop/db/main has it): if "
+                                "offline, 'chcpu --enable 4' brings it back; no repair of the "
+                                "files keeps such an assignment\n"),
                       Not(HasSubstr("checkpoint repair"))));
   }
+}
+
+TEST_F(StartRefused, ReservedCpusAreReplacedOnTheirNumaNode) {
+  dir_.write("mq.yaml",
+             "kind: Pod\nmetadata: {name: mq, namespace: shop, uid: 7a0b51c0}\n"
+             "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}\n");
+  const Outcome made =
+      in_dir(PINFOLD_COMMAND
+             " admit --no-enforce --state-dir state --config config.yaml --machine machine.json "
+             "mq.yaml && cp state/*_manager_state kubelet");
+  ASSERT_EQ(made.status, 0) << made.err;
+  dir_.write("new.yaml", config("0,8", "1Gi"));
+  EXPECT_THAT(explain("kubelet", "new.yaml").err,
+              HasSubstr("reserves CPU 8 (7a0b51c0/main has it): write reservedSystemCPUs: 0,10, "
+                        "which are free, or return to the earlier configuration, end what has CPU "
+                        "8, and then change it;"));
+  dir_.write("advised.yaml", config("0,10", "1Gi"));
+  const Outcome advised = explain("kubelet", "advised.yaml");
+  EXPECT_EQ(advised.status, 0) << advised.err;
+}
+
+/// Not only CPUs are gone: there is less memory, too.
+TEST_F(StartRefused, FilesOfAnotherMachine) {
+  json other = machine_;
+  auto& cpus = other.at("cpus");
+  cpus.erase(cpus.begin() + 12, cpus.end());
+  for (json& numa : other.at("numaNodes")) numa.at("memory") = std::uint64_t{12} << 30U;
+  put_machine(other);
+  const Outcome refused = explain("kubelet", "config.yaml");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(
+      refused.err,
+      AllOf(HasSubstr("; CPUs 12-15 of the state are offline or gone (no container has them), and "
+                      "the memory has changed, too: these seem to be the files of another machine. "
+                      "If their pods do not run here, delete cpu_manager_state and "
+                      "memory_manager_state; "),
+            HasSubstr("; start: memorymanager: "),
+            HasSubstr("NUMA node 0 has 12Gi of memory, in the state 16Gi"),
+            HasSubstr("repairs the files, and nothing is lost\n"), Not(HasSubstr("chcpu"))));
+  expect_that_the_repair_works(refused);
+}
+
+TEST_F(StartRefused, ATornFileNamesTheRepairThatWorksAndItsLoss) {
+  const Outcome torn = in_dir(
+      "head -c 60 kubelet/memory_manager_state > torn && cp torn kubelet/memory_manager_state");
+  ASSERT_EQ(torn.status, 0) << torn.err;
+  const Outcome refused = explain("kubelet", "config.yaml");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("; 'cpu_manager_state' is sound; 'pinfold checkpoint repair "
+                              "--accept-loss --config config.yaml --machine machine.json kubelet' "
+                              "repairs the files, and this is lost: "),
+                    HasSubstr("0b7d0c9e/main: its memory, if it had any: cannot be read")));
+  expect_that_the_repair_works(refused);
+}
+
+/// Both files are of other policies. A kubelet would say so of one at a time.
+TEST_F(StartRefused, FilesOfOtherPoliciesWithoutAssignments) {
+  dir_.write("none.yaml", "cpuManagerPolicy: none\n");
+  const Outcome made =
+      in_dir("rm kubelet/* && mkdir -m 700 none && " PINFOLD_COMMAND
+             " admit --no-enforce --state-dir none --config none.yaml --machine machine.json "
+             "db.yaml && cp none/*_manager_state kubelet");
+  ASSERT_EQ(made.status, 0) << made.err;
+  const Outcome refused = explain("kubelet", "config.yaml");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("start: cpumanager: "), HasSubstr("; start: memorymanager: "),
+                    HasSubstr("so deleting them loses nothing; the state belongs to another "
+                              "configuration: name that one with --config, or use this one: "
+                              "'pinfold checkpoint repair --config"),
+                    Not(HasSubstr("pinfold reconfigure"))));
+  expect_that_the_repair_works(refused);
 }
 
 TEST_F(StartRefused, MemoryThatHasChanged) {

@@ -10,6 +10,7 @@
 
 #include "documents.hpp"
 #include "pinfold/agent/outcome.hpp"
+#include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -29,6 +30,11 @@ bool& has_changed() {
 int& changes_in_progress() {
   static int count = 0;
   return count;
+}
+
+/// Wraps a message as explanations are wrapped: on a terminal, at its width.
+void print_message(const std::string& message) {
+  fmt::print(stderr, "{}", wrapped_lines(escaped(message) + "\n", message_style()));
 }
 
 void print_json_line(const MessageLine& line) { fmt::print(stderr, "{}", json_text(line, -1)); }
@@ -61,7 +67,7 @@ ExitStatus report(const Error& error) {
   if (message_format() == OutputFormat::kJson) {
     print_json_line({error, std::nullopt});
   } else {
-    fmt::print(stderr, "pinfold: {}\n", escaped(error.message));
+    print_message("pinfold: " + error.message);
   }
   return kBadRequest;
 }
@@ -76,7 +82,7 @@ void warn(const std::string& message, std::string_view code) {
   if (message_format() == OutputFormat::kJson) {
     print_json_line({std::nullopt, WarningText{std::string(code), message}});
   } else {
-    fmt::print(stderr, "pinfold: warning: {}\n", escaped(message));
+    print_message("pinfold: warning: " + message);
   }
 }
 

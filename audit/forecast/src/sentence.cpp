@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "pinfold/forecast/forecast.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::forecast {
 namespace {
@@ -51,12 +52,7 @@ std::string bound_text(const Forecast& forecast, std::string_view it) {
   const bool grows_bound = std::any_of(forecast.growers.begin(), forecast.growers.end(),
                                        [](const Grower& grower) { return grower.is_bound; });
   if (grows_bound || forecast.bound.empty()) return "";
-  const std::size_t named = std::min(kMostNamed, forecast.bound.size());
-  const auto first = forecast.bound.begin();
-  std::string text = fmt::format(
-      "; bound to {}: {}", it, fmt::join(first, first + static_cast<std::ptrdiff_t>(named), ", "));
-  const std::size_t more = forecast.bound.size() - named;
-  return more == 0 ? text : text + fmt::format(" and {} more", more);
+  return fmt::format("; bound to {}: {}", it, some_named(forecast.bound, kMostNamed));
 }
 
 /// Returns "default/db/main grows by 120 MiB/s and is bound to it".

@@ -8,10 +8,12 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "filter_hints.hpp"
 #include "pinfold/place/score.hpp"
 #include "pinfold/types/cpuset.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold {
 namespace {
@@ -193,15 +195,9 @@ class Wording {
 
   [[nodiscard]] std::string choice(const std::vector<NumaMask>& masks) const {
     std::vector<std::string> names;
-    for (const NumaMask mask : masks) {
-      if (names.size() == kMostNamed) break;
-      names.push_back(nodes(mask));
-    }
-    std::string text = fmt::format("{}", fmt::join(names, " or "));
-    if (masks.size() > kMostNamed) {
-      text += fmt::format(" or {} more", masks.size() - kMostNamed);
-    }
-    return text;
+    names.reserve(masks.size());
+    for (const NumaMask mask : masks) names.push_back(nodes(mask));
+    return fmt::format("{}", fmt::join(first_named(std::move(names), kMostNamed, "more"), " or "));
   }
 
   [[nodiscard]] const HintSummary& hints_of(const std::string& resource) const {

@@ -161,6 +161,7 @@ Result<void> read_field(const std::string& field, const json& value, Config& con
     if (field == name) config.*number = value.get<std::int32_t>();
   }
   if (field == "cgroupsPerQOS") config.cgroups_per_qos = value.get<bool>();
+  if (field == "failCgroupV1") config.fail_cgroup_v1 = value.get<bool>();
   if (field == "enforceNodeAllocatable") config.enforce_node_allocatable = read_list(value);
   if (field == "evictionHard") config.eviction_hard = read_map(value);
   if (field == "cpuCFSQuota") config.cpu_cfs_quota = value.get<bool>();
@@ -270,6 +271,7 @@ json to_json(const Config& config) {
   }
   if (!config.swap_behavior.empty()) out["memorySwap"] = {{"swapBehavior", config.swap_behavior}};
   if (!config.cgroups_per_qos) out["cgroupsPerQOS"] = false;
+  if (config.fail_cgroup_v1) out["failCgroupV1"] = *config.fail_cgroup_v1;
   if (config.enforce_node_allocatable != defaults.enforce_node_allocatable) {
     out["enforceNodeAllocatable"] = config.enforce_node_allocatable;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -112,6 +113,15 @@ std::vector<std::string> owners_of(const nlohmann::json& document) {
   return keys;
 }
 
+/// Returns " (of 3 replicas)"; "" for a workload of one pod, or that does not say how many it has.
+std::string of_replicas(const nlohmann::json& document) {
+  const nlohmann::json* const spec = member(document, "spec");
+  const nlohmann::json* const replicas = spec == nullptr ? nullptr : member(*spec, "replicas");
+  const bool is_number = replicas != nullptr && replicas->is_number_integer();
+  if (!is_number || replicas->get<std::int64_t>() <= 1) return "";
+  return fmt::format(" (of {} replicas)", replicas->get<std::int64_t>());
+}
+
 Result<void> wrapped(Result<void> result, const std::string& place) {
   if (result || place.empty()) return result;
   return fail(std::move(result).error().wrap(place));
@@ -132,8 +142,8 @@ Result<nlohmann::json> as_pod(nlohmann::json document) {
 
 std::string template_note(const nlohmann::json& document) {
   if (!is_workload(document)) return "";
-  return fmt::format("{} {}: its pod template is read as one pod", text_of(document, "kind"),
-                     name_of(document));
+  return fmt::format("{} {}: its pod template is read as one pod{}", text_of(document, "kind"),
+                     name_of(document), of_replicas(document));
 }
 
 Result<PodSpec> read_pod(const nlohmann::json& document, UnknownFields unknown) {

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/words.hpp"
+#include "pinfold/types/named.hpp"
 #include "schema.hpp"
 
 namespace pinfold {
@@ -283,10 +285,8 @@ Result<void> check_pod_fields(const json& document) {
   if (!document.is_object()) return fail_field("pod", document, "expected an object");
   PINFOLD_LET(auto unknown, check_fields(document, kPodFields));
   if (unknown.empty()) return {};
-  const std::size_t more = unknown.size() - std::min(unknown.size(), kMost);
-  unknown.resize(unknown.size() - more);
-  if (more > 0) unknown.push_back(fmt::format("and {} more", more));
-  return fail(ErrorCode::kInvalidArgument, fmt::format("{}", fmt::join(unknown, "; ")));
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}", fmt::join(first_named(std::move(unknown), kMost, "more"), "; ")));
 }
 
 std::string text_of(const json& object, std::string_view key) {

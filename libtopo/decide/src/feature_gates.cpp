@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "known_feature_gates.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold {
 namespace {
@@ -136,10 +138,8 @@ std::string describe_unknown_gates(const Config& config) {
   constexpr std::size_t kShown = 10;
   std::vector<std::string> gates = unknown_gates(config);
   if (gates.empty()) return "";
-  const std::size_t more = gates.size() - std::min(gates.size(), kShown);
-  gates.resize(gates.size() - more);
   for (std::string& gate : gates) gate = printable(gate) + remark_on(gate, config.profile);
-  if (more > 0) gates.push_back(fmt::format("{} more", more));
+  gates = first_named(std::move(gates), kShown, "more");
   const int minor = minor_of(config.profile);
   return fmt::format(
       "feature gates that {}{}: {}; no decision depends on them{}",

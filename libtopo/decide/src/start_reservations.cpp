@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
+#include "eviction.hpp"
 #include "failed_start.hpp"
 #include "node_config.hpp"
 #include "pinfold/api/pod.hpp"
@@ -14,8 +16,31 @@
 namespace pinfold {
 namespace {
 
+constexpr const char* kAvailableMemory = "memory.available";
+
+/// Returns "1638.4Mi".
+std::string in_mebibytes(const Quantity& amount) {
+  return fmt::format("{:.1f}Mi", static_cast<double>(amount.value()) / (1U << 20U));
+}
+
+/// Returns "993Mi", "2791728768 bytes (2662.4Mi)".
+std::string exactly(const Quantity& amount) {
+  const std::string text = amount.to_string();
+  const bool has_unit = text.find_first_not_of("0123456789") != std::string::npos;
+  if (has_unit || amount < Quantity::bytes(1U << 20U)) return text;
+  return fmt::format("{} bytes ({})", text, in_mebibytes(amount));
+}
+
+/// Returns "evictionHard 100Mi", "evictionHard 5% = 1638.4Mi".
+std::string eviction_term(const Machine& machine, const Config& config, const std::string& text) {
+  const auto amount = hard_memory_threshold(machine, config);
+  if (!text.ends_with('%') || !amount || !*amount) return "evictionHard " + text;
+  return fmt::format("evictionHard {} = {}", text, in_mebibytes(**amount));
+}
+
 /// Returns "kubeReserved 893Mi + evictionHard 100Mi (its default)".
-std::string reserved_sum(const Config& config, const std::string& resource) {
+std::string reserved_sum(const FailedStart& start, const std::string& resource) {
+  const Config& config = start.config;
   std::vector<std::string> terms;
   const auto add = [&](const char* field, const Texts& amounts, const std::string& name) {
     const auto found = amounts.find(name);
@@ -24,7 +49,10 @@ std::string reserved_sum(const Config& config, const std::string& resource) {
   add("kubeReserved", config.kube_reserved, resource);
   add("systemReserved", config.system_reserved, resource);
   if (resource == "memory" && config.eviction_hard) {
-    add("evictionHard", *config.eviction_hard, "memory.available");
+    const auto found = config.eviction_hard->find(kAvailableMemory);
+    if (found != config.eviction_hard->end()) {
+      terms.push_back(eviction_term(start.machine, config, found->second));
+    }
   } else if (resource == "memory") {
     terms.emplace_back("evictionHard 100Mi (its default)");
   }
@@ -116,6 +144,29 @@ std::string other_sums(const FailedStart& start) {
   return sums.empty() ? "" : fmt::format("; it is {}", fmt::join(sums, ", "));
 }
 
+/// Returns " (with evictionHard memory.available 100Mi the 1124Mi of reservedMemory are right)" if
+/// it is a percentage and an amount in its place makes the present sum right; else "".
+std::string eviction_that_fits(const FailedStart& start, const Quantity& needed) {
+  const Config& config = start.config;
+  if (!config.eviction_hard) return "";
+  const auto written = config.eviction_hard->find(kAvailableMemory);
+  if (written == config.eviction_hard->end() || !written->second.ends_with('%')) return "";
+  const auto threshold = hard_memory_threshold(start.machine, config);
+  if (!threshold || !*threshold) return "";
+  Quantity sum = Quantity::bytes(0);
+  for (const MemoryReservation& entry : config.reserved_memory) {
+    const auto limit = entry.limits.find("memory");
+    if (limit == entry.limits.end()) continue;
+    const auto amount = Quantity::parse(limit->second);
+    if (!amount || !amount->is_whole()) return "";
+    sum += *amount;
+  }
+  const std::int64_t rest = sum.value() - needed.value() + (*threshold)->value();
+  if (rest <= 0) return "";
+  return fmt::format(" (with evictionHard memory.available {} the {} of reservedMemory are right)",
+                     Quantity::bytes(rest).to_string(), exactly(sum));
+}
+
 /// Returns a reservedMemory that adds up and fits the NUMA nodes: the written one, with what is
 /// missing where there is room; "" if the nodes have too little.
 std::string matching_reservation(const FailedStart& start) {
@@ -154,14 +205,15 @@ StartAdvice balance_memory(const FailedStart& start) {
   const Quantity needed = needed_amount(start, "memory");
   if (needed.is_zero()) {
     Texts eviction = start.config.eviction_hard.value_or(Texts());
-    eviction["memory.available"] = "100Mi";
+    eviction[kAvailableMemory] = "100Mi";
     return {
         "memoryManagerPolicy Static needs reserved memory: kubeReserved, systemReserved or "
         "evictionHard",
         write_map("evictionHard", eviction)};
   }
-  return {fmt::format("the memory in reservedMemory must add up to {}: {}{}", needed.to_string(),
-                      reserved_sum(start.config, "memory"), other_sums(start)),
+  return {fmt::format("the memory in reservedMemory must add up to {}: {}{}{}", exactly(needed),
+                      reserved_sum(start, "memory"), eviction_that_fits(start, needed),
+                      other_sums(start)),
           matching_reservation(start)};
 }
 
@@ -220,7 +272,7 @@ StartAdvice limit_reservation(const FailedStart& start) {
   const auto describe = [&](const char* resource, const Quantity& has) {
     return fmt::format("{} of {} is reserved ({}), and this machine has {}",
                        needed_amount(start, resource).to_string(), resource,
-                       reserved_sum(start.config, resource), has.to_string());
+                       reserved_sum(start, resource), has.to_string());
   };
   const auto memory = Quantity::bytes(static_cast<std::int64_t>(start.machine.memory()));
   if (needed_amount(start, "memory") > memory) return {describe("memory", memory), ""};

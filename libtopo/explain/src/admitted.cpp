@@ -243,6 +243,11 @@ bool have_same_resources(const std::vector<ContainerExplanation>& a,
                     });
 }
 
+void add_advice(ExclusiveAdvice advice, Explanation& out) {
+  out.remedies = std::move(advice.remedies);
+  for (std::string& note : advice.notes) out.notes.push_back(std::move(note));
+}
+
 }  // namespace
 
 Explanation of_admission(const Node& node, const NodeState& state, const PodSpec& pod) {
@@ -251,7 +256,7 @@ Explanation of_admission(const Node& node, const NodeState& state, const PodSpec
   const Admitted admitted = admit(node, state, pod, out.trace);
   out.containers = containers_of(node, admitted.next, *admitted.next.find(pod.uid));
   out.summary = summary_of(pod, "is admitted", out.containers);
-  out.remedies = ways_to_exclusive_cpus(node, state, pod);
+  add_advice(ways_to_exclusive_cpus(node, state, pod), out);
   return out;
 }
 
@@ -262,7 +267,7 @@ Explanation of_active_pod(const Node& node, const NodeState& state, const Active
   out.summary = summary_of(pod.spec, "is active", out.containers);
   out.notes = resize_notes(node, state, out.containers, pod.spec);
   const NodeState without = release_stale(node, remove_pod(node, state, pod.spec.uid));
-  out.remedies = ways_to_exclusive_cpus(node, without, pod.spec);
+  add_advice(ways_to_exclusive_cpus(node, without, pod.spec), out);
   Trace trace;
   if (const auto failure = find_failure(node, without, pod.spec, &trace)) {
     out.trace.add("state", kWholePod,

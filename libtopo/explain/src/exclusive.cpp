@@ -2,10 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 
+#include "outcome.hpp"
+#include "pinfold/api/pod_level.hpp"
 #include "pinfold/api/validation.hpp"
+#include "summary.hpp"
+#include "trials.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {
@@ -89,37 +97,134 @@ std::vector<std::string> differences(const PodSpec& before, const PodSpec& after
   return all;
 }
 
-/// Returns "container c then has 4 exclusive CPUs" for each container that gains them.
-std::vector<std::string> gains(const Node& node, const PodSpec& before, const PodSpec& after) {
-  const PodView old(before);
-  const PodView now(after);
-  std::vector<std::string> all;
-  for (std::size_t i = 0; i < before.containers.size(); ++i) {
-    const int count = node.cpu().guaranteed_cpus(now, after.containers[i]);
-    if (count == 0 || node.cpu().guaranteed_cpus(old, before.containers[i]) > 0) continue;
-    all.push_back(fmt::format("container {} then has {} exclusive CPU{}", after.containers[i].name,
-                              count, count == 1 ? "" : "s"));
-  }
-  return all;
+/// Returns whether the CPU manager has exclusive CPUs for a container, if there are enough.
+bool gets_exclusive_cpus(const Node& node, const PodSpec& pod, const Container& container) {
+  return is_manageable(node.gates(), pod) &&
+         node.cpu().guaranteed_cpus(PodView(pod), container) > 0;
 }
+
+/// Searches for a change with which containers of a pod get exclusive CPUs.
+class ExclusiveSearch {
+ public:
+  ExclusiveSearch(const Node& node, const NodeState& state, const PodSpec& pod)
+      : node_(node), state_(state), pod_(pod) {}
+
+  [[nodiscard]] ExclusiveAdvice run() {
+    std::optional<PodSpec> last;
+    for (const Memory memory : {Memory::kAsSet, Memory::kExample}) {
+      const auto other = made_guaranteed(pod_, memory);
+      if (!other || other == last || !find_violations(*other).empty()) continue;
+      last = other;
+      if (auto remedy = found(*other)) return {{*std::move(remedy)}, std::move(notes_)};
+    }
+    return {{}, std::move(notes_)};
+  }
+
+ private:
+  [[nodiscard]] std::optional<Remedy> found(const PodSpec& other) {
+    if (!is_manageable(node_.gates(), other)) return with_feature_gate(other);
+    if (other == pod_) return std::nullopt;
+    if (auto remedy = tried(node_, state_, other, "")) return remedy;
+    return with_smaller_requests(other);
+  }
+
+  /// Returns whether another pod has its containers in the same order.
+  [[nodiscard]] bool has_same_order(const PodSpec& other) const {
+    return std::equal(pod_.containers.begin(), pod_.containers.end(), other.containers.begin(),
+                      other.containers.end(), [](const Container& one, const Container& two) {
+                        return one.name == two.name;
+                      });
+  }
+
+  /// Returns whether containers of another pod would get exclusive CPUs that they do not have now.
+  [[nodiscard]] bool would_gain(const PodSpec& other) const {
+    for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+      if (gets_exclusive_cpus(node_, other, other.containers[i]) &&
+          !gets_exclusive_cpus(node_, pod_, pod_.containers[i])) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Returns the change to another pod, and `setting`, if that pod is admitted and its containers
+  /// then have more exclusive CPUs.
+  [[nodiscard]] std::optional<Remedy> tried(const Node& node, const NodeState& state,
+                                            const PodSpec& other,
+                                            const std::string& setting) const {
+    const Decision decision =
+        decide(node, state, other, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
+    const auto* const admitted = std::get_if<Admitted>(&decision);
+    if (admitted == nullptr) return std::nullopt;
+    const std::vector<std::string> gained = gains(node, other, admitted->next);
+    if (gained.empty()) return std::nullopt;
+    std::vector<std::string> changes = differences(pod_, other);
+    if (!setting.empty()) changes.push_back(setting);
+    return Remedy{
+        Remedy::Kind::kRequest, listed(changes) + "; " + listed(gained), other, {}, std::nullopt};
+  }
+
+  /// Returns "container c then has 4 exclusive CPUs" for each container that gains them.
+  [[nodiscard]] std::vector<std::string> gains(const Node& node, const PodSpec& other,
+                                               const NodeState& next) const {
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+      const Container& container = other.containers[i];
+      const CpuSet* const has = next.cpu.assignments.find({other.uid, container.name});
+      const bool is_gained = gets_exclusive_cpus(node, other, container) && has != nullptr &&
+                             !gets_exclusive_cpus(node_, pod_, pod_.containers[i]);
+      if (!is_gained) continue;
+      all.push_back(fmt::format("container {} then has {} exclusive CPU{}", container.name,
+                                has->size(), has->size() == 1 ? "" : "s"));
+    }
+    return all;
+  }
+
+  /// Tries the pod on a node that divides pod-level resources among containers.
+  [[nodiscard]] std::optional<Remedy> with_feature_gate(const PodSpec& other) const {
+    if (!node_.providers().empty()) return std::nullopt;  // the providers belong to this node
+    Config config = node_.config();
+    config.feature_gates["PodLevelResourceManagers"] = true;
+    const auto node = Node::make(node_.machine(), config);
+    NodeState state = state_;
+    if (!node || !node->cpu().start(state.cpu) || !node->memory().start(state.memory)) {
+      return std::nullopt;
+    }
+    auto remedy =
+        tried(*node, state, other, "featureGates: PodLevelResourceManagers false -> true");
+    if (remedy) remedy->config = std::move(config);
+    return remedy;
+  }
+
+  /// Lowers requests of a pod that is rejected once it is Guaranteed, and notes why it is.
+  [[nodiscard]] std::optional<Remedy> with_smaller_requests(const PodSpec& other) {
+    constexpr int kMostTrials = 500;
+    const auto failure = find_failure(node_, state_, other, nullptr);
+    if (!failure || !would_gain(other)) return std::nullopt;
+    if (notes_.empty()) {
+      notes_.push_back(fmt::format("With {} it would be rejected, {}: {}",
+                                   listed(differences(pod_, other)), failure->why.reason,
+                                   summarize(*failure)));
+    }
+    Trials trials(kMostTrials);
+    for (const Remedy& smaller : request_changes(*failure, trials)) {
+      if (!has_same_order(*smaller.pod)) continue;
+      if (auto remedy = tried(node_, state_, *smaller.pod, "")) return remedy;
+    }
+    return std::nullopt;
+  }
+
+  const Node& node_;
+  const NodeState& state_;
+  const PodSpec& pod_;
+  std::vector<std::string> notes_;
+};
 
 }  // namespace
 
-std::vector<Remedy> ways_to_exclusive_cpus(const Node& node, const NodeState& state,
-                                           const PodSpec& pod) {
-  if (!node.cpu().is_static()) return {};
-  for (const Memory memory : {Memory::kAsSet, Memory::kExample}) {
-    auto other = made_guaranteed(pod, memory);
-    if (!other || *other == pod || !find_violations(*other).empty()) continue;
-    const std::vector<std::string> gained = gains(node, pod, *other);
-    if (gained.empty()) continue;
-    const Decision decision =
-        decide(node, state, *other, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
-    if (!std::holds_alternative<Admitted>(decision)) continue;
-    std::string text = listed(differences(pod, *other)) + "; " + listed(gained);
-    return {Remedy{Remedy::Kind::kRequest, std::move(text), std::move(other), {}, std::nullopt}};
-  }
-  return {};
+ExclusiveAdvice ways_to_exclusive_cpus(const Node& node, const NodeState& state,
+                                       const PodSpec& pod) {
+  return node.cpu().is_static() ? ExclusiveSearch(node, state, pod).run() : ExclusiveAdvice{};
 }
 
 }  // namespace pinfold::explain_detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "pinfold/decide/decide.hpp"
@@ -7,10 +8,17 @@
 
 namespace pinfold::explain_detail {
 
-/// Returns changes of an admitted pod's requests and limits with which more of its containers get
-/// exclusive CPUs: equal requests and limits everywhere, and whole CPUs. Empty if nothing is
-/// missing or the pod would be rejected. `state`: without the pod.
-[[nodiscard]] std::vector<Remedy> ways_to_exclusive_cpus(const Node& node, const NodeState& state,
-                                                         const PodSpec& pod);
+/// How containers of a pod can get exclusive CPUs.
+struct ExclusiveAdvice {
+  std::vector<Remedy> remedies;    ///< at most one
+  std::vector<std::string> notes;  ///< why equal requests and limits alone do not suffice
+};
+
+/// Returns a change of an admitted pod's requests and limits with which more of its containers get
+/// exclusive CPUs: equal requests and limits everywhere, and whole CPUs; if it is rejected then, a
+/// smaller request as well; and for pod-level resources the feature gate, if it is off. Nothing if
+/// no container would gain any. `state`: without the pod.
+[[nodiscard]] ExclusiveAdvice ways_to_exclusive_cpus(const Node& node, const NodeState& state,
+                                                     const PodSpec& pod);
 
 }  // namespace pinfold::explain_detail

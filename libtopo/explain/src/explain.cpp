@@ -12,6 +12,7 @@
 #include "pinfold/explain/explanation.hpp"
 #include "pinfold/explain/remedies.hpp"
 #include "pinfold/types/named.hpp"
+#include "settings.hpp"
 #include "summary.hpp"
 #include "table.hpp"
 #include "trials.hpp"
@@ -49,12 +50,8 @@ std::string holders_of_all(const Failure& failure) {
     }
   }
   if (parts.empty()) return "";
-  const std::size_t count = parts.size();
-  if (count > kMostHolders) {
-    parts.resize(kMostHolders);
-    parts.push_back(fmt::format("{} more", count - kMostHolders));
-  }
-  return fmt::format(" (held by {})", explain_detail::listed(parts));
+  return fmt::format(" (held by {})",
+                     explain_detail::listed(first_named(std::move(parts), kMostHolders, "more")));
 }
 
 /// Returns whether the second change is one of an amount that the first one has changed.
@@ -68,18 +65,34 @@ bool changes_again(const explain_detail::MetShortage& first,
   return std::any_of(second.changes.begin(), second.changes.end(), is_changed);
 }
 
+/// Returns "Even with maxPods: 8 -> 9 it would be rejected, OutOfcpu: ... (held by ...)".
+std::string rejected_even_with(const std::string& change, const Failure& failure) {
+  return fmt::format("Even with {} it would be rejected, {}: {}{}", change, failure.why.reason,
+                     explain_detail::summarize(failure), holders_of_all(failure));
+}
+
+/// Returns what would be in the way on a node that allows more pods.
+std::vector<std::string> obstacles_besides_count(const Failure& failure) {
+  if (!failure.node.providers().empty()) return {};  // the providers belong to this node
+  const explain_detail::Setting setting = explain_detail::more_pods(failure);
+  const auto node = Node::make(failure.node.machine(), setting.config);
+  if (!node) return {};
+  const auto next = explain_detail::find_failure(*node, failure.state, failure.pod, nullptr);
+  if (!next) return {};
+  return {rejected_even_with(setting.text, *next)};
+}
+
 /// Returns what would still be in the way once what is missing is not; nothing if the pod would
 /// then be admitted.
 std::vector<std::string> next_obstacles(const Failure& failure) {
   constexpr std::size_t kMost = 2;
+  if (failure.why.reason == explain_detail::kOutOfPods) return obstacles_besides_count(failure);
   std::vector<std::string> notes;
   auto met = explain_detail::with_shortage_met(failure);
   while (met && notes.size() < kMost) {
     const auto next = explain_detail::find_failure(failure.node, failure.state, met->pod, nullptr);
     if (!next) break;
-    notes.push_back(fmt::format("Even with {} it would be rejected, {}: {}{}", met->change,
-                                next->why.reason, explain_detail::summarize(*next),
-                                holders_of_all(*next)));
+    notes.push_back(rejected_even_with(met->change, *next));
     auto more = explain_detail::with_shortage_met(*next);
     if (!more || changes_again(*met, *more)) break;
     more->change = met->change + " and " + more->change;
@@ -95,8 +108,14 @@ Explanation of_rejection(const Failure& failure, Trace trace) {
   out.summary = explain_detail::summarize(failure);
   out.trace = std::move(trace);
   out.table = explain_detail::occupied(failure);
-  out.remedies = find_remedies(failure.node, failure.state, failure.pod);
+  auto found = explain_detail::all_remedies(failure);
+  out.remedies = std::move(found.remedies);
   out.notes = next_obstacles(failure);
+  if (found.may_be_moves) {
+    out.notes.emplace_back(
+        "The search for moves of other pods' containers found none and ended early; pinfold "
+        "defragment with more --steps may find some");
+  }
   out.names = names_of_pods(failure.state);
   const NodeState empty = empty_state(failure.node);
   if (const auto alone = explain_detail::find_failure(failure.node, empty, failure.pod, nullptr)) {
@@ -114,10 +133,7 @@ std::string unknown_requests(const NodeState& state, const PodUid& pod) {
   if (names.empty()) return "";
   constexpr std::size_t kMostNamed = 3;
   const std::size_t count = names.size();
-  if (count > kMostNamed) {
-    names.resize(kMostNamed);
-    names.push_back(fmt::format("{} more", count - kMostNamed));
-  }
+  names = first_named(std::move(names), kMostNamed, "more");
   const Quantity cpus = amount_of(others_held(state, pod), "cpu");
   return fmt::format(
       "{} pod{} known only from the kubelet's files ({}): {} {} counted, and any other requests "

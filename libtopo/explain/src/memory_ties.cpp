@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "pinfold/api/pod_level.hpp"
+#include "pinfold/types/named.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {
@@ -69,13 +70,8 @@ std::vector<MemoryTie> find_ties(const Failure& failure) {
 }
 
 std::string describe(const MemoryTie& tie) {
-  std::vector<std::string> names = tie.holders;
-  const std::size_t count = names.size();
-  if (count > kMostHolders + 1) {
-    names.resize(kMostHolders);
-    names.push_back(fmt::format("{} more pods", count - kMostHolders));
-  }
-  const bool is_one = count == 1 && names.front() != "its earlier containers";
+  const auto names = first_named(tie.holders, kMostHolders, "more pods");
+  const bool is_one = names.size() == 1 && names.front() != "its earlier containers";
   return fmt::format("{} {} memory on {} {}", listed(names), is_one ? "has" : "have",
                      numa_nodes(tie.numa_nodes), tie.numa_nodes.size() == 1 ? "alone" : "together");
 }

@@ -100,21 +100,21 @@ std::vector<Remedy> container_moves(const Failure& failure, Trials& trials) {
   options.steps = kMoveSteps;
   options.checks = AdmissionChecks::kManagersAndRequests;
   auto plan = plan_defragmentation(failure.node, failure.state, failure.pod, options);
-  if (!plan || !plan->possible || plan->moves.empty()) return {};
-  if (!plan->optimal && plan->moves.size() > 1) {
+  if (plan && !plan->optimal && plan->moves.size() != 1) {
     options.steps = kMoreMoveSteps;
     plan = plan_defragmentation(failure.node, failure.state, failure.pod, options);
-    if (!plan || !plan->possible) return {};
+  }
+  if (!plan) return {};
+  if (!plan->possible || plan->moves.empty()) {
+    if (!plan->optimal) trials.end_early();
+    return {};
   }
   if (!trials.admits(failure.node, std::move(plan->next), failure.pod)) return {};
   std::vector<std::string> names;
   for (const PlannedContainer& move : plan->moves) {
-    if (names.size() == kMostMovesNamed) break;
     names.push_back(move_text(failure.state, move));
   }
-  if (const std::size_t more = plan->moves.size() - names.size(); more > 0) {
-    names.push_back(fmt::format("{} more container{}", more, more == 1 ? "" : "s"));
-  }
+  names = first_named(std::move(names), kMostMovesNamed, "more containers");
   const bool may_be_fewer = !plan->optimal && plan->moves.size() > 1;
   return {Remedy{Remedy::Kind::kMoves,
                  listed(names) + (plan->moves.size() == 1 ? " moves" : " move") +

@@ -262,6 +262,16 @@ std::string after_recreation(const Failure& failure, const std::set<std::string>
                      holdings(then, missing, uid));
 }
 
+/// Returns whether it suffices to remove any one of the other pods.
+bool any_will_do(const Failure& failure, Trials& trials) {
+  std::set<PodUid> others = failure.state.held;
+  for (const ActivePod& pod : failure.state.pods) others.insert(pod.spec.uid);
+  others.erase(failure.pod.uid);
+  return std::all_of(others.begin(), others.end(), [&](const PodUid& uid) {
+    return trials.admits(failure.node, remove_pod(failure.node, failure.state, uid), failure.pod);
+  });
+}
+
 }  // namespace
 
 std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
@@ -285,7 +295,7 @@ std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
     names.push_back(fmt::format("{} more pods", uids.size() - names.size()));
   }
   std::string text = listed(names) + (uids.size() == 1 ? " is removed" : " are removed");
-  if (uids.size() == 1 && failure.why.reason == kOutOfPods) {
+  if (uids.size() == 1 && failure.why.reason == kOutOfPods && any_will_do(failure, trials)) {
     text = fmt::format("one of the other pods is removed, such as {}", names.front());
   }
   if (uids.size() == 1) text += after_recreation(failure, missing, uids.front());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -125,6 +126,19 @@ std::optional<Failure> find_failure(const Node& node, const NodeState& state, co
   failure.hints = std::move(rejected->hints[object]);
   failure.amounts = std::move(rejected->amounts[object]);
   return failure;
+}
+
+std::optional<NodeState> served_before(const Failure& failure) {
+  if (failure.is_whole_pod()) return std::nullopt;
+  PodSpec before = failure.pod;
+  const auto own = std::find_if(
+      before.containers.begin(), before.containers.end(),
+      [&](const Container& container) { return container.name == failure.step.object; });
+  if (own == before.containers.end()) return std::nullopt;
+  before.containers.erase(own, before.containers.end());
+  Decision decision = decide(failure.node, failure.state, before);
+  auto* const admitted = std::get_if<Admitted>(&decision);
+  return admitted == nullptr ? std::nullopt : std::optional(std::move(admitted->next));
 }
 
 std::vector<std::int32_t> numa_ids(const std::vector<Amounts>& amounts) {

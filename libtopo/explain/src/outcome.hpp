@@ -12,7 +12,8 @@ namespace pinfold::explain_detail {
 
 /// The source of a rejection by find_shortage().
 inline constexpr const char* kRequests = "requests";
-inline constexpr const char* kOutOfPods = "OutOfpods";  ///< the reason of one of those
+inline constexpr const char* kOutOfPods = "OutOfpods";            ///< the reason of one of those
+inline constexpr const char* kUnevenCores = "SMTAlignmentError";  ///< the reason of full-pcpus-only
 inline constexpr const char* kTopology = "topology";
 inline constexpr const char* kWholePod = "pod";
 
@@ -35,6 +36,10 @@ struct Failure {
 /// Decides about a pod; nullopt if it is admitted. Records the reasons in `trace`.
 [[nodiscard]] std::optional<Failure> find_failure(const Node& node, const NodeState& state,
                                                   const PodSpec& pod, Trace* trace);
+
+/// Returns the state in which the containers of the pod before the one that failed have been
+/// served; nullopt for the pod as a whole.
+[[nodiscard]] std::optional<NodeState> served_before(const Failure& failure);
 
 /// Returns whether the policy single-numa-node is the rule that the failed step has to obey.
 [[nodiscard]] bool needs_one_numa_node(const Failure& failure);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "pinfold/api/pod_level.hpp"
@@ -122,15 +123,12 @@ bool exists(const Machine& machine, const std::string& hugepages) {
   });
 }
 
-/// Returns all smaller whole numbers, the nearest first; with `may_share` each is followed by an
-/// amount just below the number before it.
-std::vector<Quantity> smaller_numbers(const Failure& failure, const Quantity& from,
-                                      bool may_share) {
+/// Returns all smaller whole numbers, the nearest first.
+std::vector<Quantity> smaller_numbers(const Failure& failure, const Quantity& from) {
   std::vector<Quantity> all;
-  for (std::int64_t count = std::min(from.value(), most_there_is(failure) + 1); count > 0;
+  for (std::int64_t count = std::min(from.value(), most_there_is(failure) + 1); count > 1;
        --count) {
-    if (count > 1) all.push_back(whole(count - 1));
-    if (may_share) all.push_back(whole(count) - Quantity::milli(1));
+    all.push_back(whole(count - 1));
   }
   return all;
 }
@@ -152,7 +150,8 @@ std::vector<Quantity> amount_on_as_many_nodes(const Failure& failure, const Targ
       capacities.push_back(capacity_of(place, resource));
     }
     std::sort(capacities.begin(), capacities.end(), std::greater<>());
-    Quantity more = resource == "cpu" ? whole(1) : Quantity::bytes(std::int64_t{1} << 20U);
+    Quantity more =
+        is_memory_resource(resource) ? Quantity::bytes(std::int64_t{1} << 20U) : whole(1);
     for (int i = 0; i + 1 < width && i < std::ssize(capacities); ++i) {
       more += capacities[static_cast<std::size_t>(i)];
     }
@@ -162,10 +161,16 @@ std::vector<Quantity> amount_on_as_many_nodes(const Failure& failure, const Targ
   return {};
 }
 
-/// Returns whether a container may do without exclusive CPUs: an init container, as its name says,
-/// prepares the work, and a sidecar accompanies it.
-bool may_share_cpus(const Failure& failure, const Target& target, const std::string& resource) {
-  return resource == "cpu" && target && failure.pod.containers[*target].kind != ContainerKind::kApp;
+/// Returns the CPUs that the requests of other pods leave for a container; nullopt if they are
+/// enough, or a whole number.
+std::optional<Quantity> fraction_left(const Failure& failure, const Target& target) {
+  for (const Amounts& amounts : request_amounts(failure.node, failure.state, failure.pod)) {
+    const Quantity& free = amounts.places.front().free;
+    if (amounts.resource != "cpu" || free >= amounts.needed) continue;
+    const Quantity left = requested(failure.pod, target, "cpu") - (amounts.needed - free);
+    if (left.sign() > 0 && !left.is_whole()) return left;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -194,7 +199,7 @@ std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& targ
                                       const std::string& resource) {
   const Quantity from = requested(failure.pod, target, resource);
   if (counts_whole(failure, target, resource)) {
-    return smaller_numbers(failure, from, may_share_cpus(failure, target, resource));
+    return smaller_numbers(failure, from);
   }
   std::set<Quantity, std::greater<>> all;
   const auto add = [&](const Quantity& to) {
@@ -212,11 +217,21 @@ std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& targ
   return {all.begin(), all.end()};
 }
 
-std::optional<Quantity> shared_amount(const Failure& failure, const Target& target) {
-  const bool is_app = target && failure.pod.containers[*target].kind == ContainerKind::kApp;
-  if (!is_app || !counts_whole(failure, target, "cpu")) return std::nullopt;
-  if (amount_on_as_many_nodes(failure, target, "cpu").empty()) return std::nullopt;
-  return requested(failure.pod, target, "cpu") - Quantity::milli(1);
+std::vector<Quantity> shared_amounts(const Failure& failure, const Target& target) {
+  if (!target || !counts_whole(failure, target, "cpu")) return {};
+  const Quantity from = requested(failure.pod, target, "cpu");
+  std::vector<Quantity> all;
+  if (failure.pod.containers[*target].kind == ContainerKind::kApp) {
+    if (const auto left = fraction_left(failure, target)) all.push_back(*left);
+    if (amount_on_as_many_nodes(failure, target, "cpu").empty()) return all;
+    all.push_back(from - Quantity::milli(1));
+    return all;
+  }
+  for (std::int64_t count = std::min(from.value(), most_there_is(failure) + 1); count > 0;
+       --count) {
+    all.push_back(whole(count) - Quantity::milli(1));
+  }
+  return all;
 }
 
 std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,
@@ -228,9 +243,11 @@ std::vector<Quantity> larger_amounts(const Failure& failure, const Target& targe
     if (!from.is_whole()) return {Quantity::bytes(from.value())};
     return amount_on_as_many_nodes(failure, target, resource);
   }
-  const bool needs_whole_cores = failure.why.reason == "SMTAlignmentError";
+  const bool needs_whole_cores = failure.why.reason == kUnevenCores;
   const std::int64_t most = most_there_is(failure);
-  if (resource != "cpu" || from.value() > most) return {};
+  if (from.value() > most) return {};
+  if (!is_native_resource(resource)) return amount_on_as_many_nodes(failure, target, resource);
+  if (resource != "cpu") return {};
   if (!starves && !needs_whole_cores) return amount_on_as_many_nodes(failure, target, resource);
   const std::int64_t first = starves ? starved_request(failure, resource).value() : 1;
   if (first > most) return {};

@@ -55,7 +55,7 @@ PodSpec changed(PodSpec pod, const std::vector<RequestChange>& changes) {
       resources.limits.erase(change.resource);
       continue;
     }
-    if (limit_equals_request(resources, change.resource)) {
+    if (!change.keeps_limit && limit_equals_request(resources, change.resource)) {
       resources.limits[change.resource] = change.to;
     }
     resources.requests[change.resource] = change.to;
@@ -64,7 +64,8 @@ PodSpec changed(PodSpec pod, const std::vector<RequestChange>& changes) {
 }
 
 std::string describe(const PodSpec& pod, const RequestChange& change) {
-  const bool both = limit_equals_request(resources_of(pod, change.target), change.resource);
+  const bool both = !change.keeps_limit &&
+                    limit_equals_request(resources_of(pod, change.target), change.resource);
   const auto rounding = change.raises() ? AmountRounding::kUp : AmountRounding::kDown;
   return fmt::format(
       "{}: {} {} -> {} ({}{})",

@@ -19,6 +19,7 @@ struct RequestChange {
   Quantity from;
   Quantity to;  ///< zero: the request is removed
   bool loses_exclusive_cpus = false;
+  bool keeps_limit = false;  ///< a limit that equals the request does not follow
 
   [[nodiscard]] bool raises() const { return to > from; }
   /// Returns the changed share of the amount. To lose exclusive CPUs is at least one CPU.
@@ -29,7 +30,7 @@ struct RequestChange {
 /// Returns the request for a resource there, zero if it is not set.
 [[nodiscard]] Quantity requested(const PodSpec& pod, const Target& target,
                                  const std::string& resource);
-/// Returns the pod with other requests. Limits that were equal follow.
+/// Returns the pod with other requests. Limits that were equal follow, unless they are to stay.
 [[nodiscard]] PodSpec changed(PodSpec pod, const std::vector<RequestChange>& changes);
 /// Returns "container main: cpu 6 -> 4 (requests and limits)".
 [[nodiscard]] std::string describe(const PodSpec& pod, const RequestChange& change);
@@ -44,20 +45,21 @@ struct RequestChange {
 [[nodiscard]] Quantity rounded_down(const std::string& resource, const Quantity& amount);
 
 /// Return the amounts to try in place of the present one, nearest first. Of what counts whole
-/// these are all smaller numbers; for CPUs of an init container or sidecar also what is just less
-/// than a whole number, with which it has no exclusive CPUs. Of memory they are the amounts below
-/// which something else may become possible: what a NUMA node, or several together, have free, with
-/// and without what other containers of the pod take there. Of huge pages that the machine does not
-/// have: only zero. Larger ones are what the containers of the pod lack, whole cores, and under the
-/// policy restricted what needs as many NUMA nodes as another resource.
+/// these are all smaller numbers. Of memory they are the amounts below which something else may
+/// become possible: what a NUMA node, or several together, have free, with and without what other
+/// containers of the pod take there. Of huge pages that the machine does not have: only zero.
+/// Larger ones are what the containers of the pod lack, whole cores, and under the policy
+/// restricted what needs as many NUMA nodes as another resource.
 [[nodiscard]] std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& target,
                                                     const std::string& resource);
 [[nodiscard]] std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,
                                                    const std::string& resource);
 
-/// Returns the number of CPUs less 1m for an application container whose exclusive CPUs are on
-/// fewer NUMA nodes than its other resources, which the policy restricted does not allow: it then
-/// has none. nullopt for others.
-[[nodiscard]] std::optional<Quantity> shared_amount(const Failure& failure, const Target& target);
+/// Returns the amounts of CPUs, nearest first, with which a container that now has exclusive ones
+/// has none. An init container or sidecar may do without them: all that are just less than a whole
+/// number. Of an application container only what helps: all that the requests of other pods leave,
+/// if that is a fraction; and just less than now if its CPUs are on fewer NUMA nodes than its other
+/// resources, which the policy restricted does not allow.
+[[nodiscard]] std::vector<Quantity> shared_amounts(const Failure& failure, const Target& target);
 
 }  // namespace pinfold::explain_detail

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "pinfold/api/pod_level.hpp"
@@ -35,8 +37,13 @@ class RequestSearch {
 
   std::vector<Remedy> run() {
     std::vector<Remedy> remedies = smallest_changes();
-    // Last, as the container loses what it has asked for.
-    if (const auto change = without_exclusive_cpus()) remedies.push_back(remedy({*change}));
+    // Last, as the containers lose what they have asked for.
+    const auto shared = without_exclusive_cpus();
+    if (!shared.empty()) {
+      remedies.push_back(remedy(shared));
+    } else if (auto later = with_sidecars_later()) {
+      remedies.push_back(*std::move(later));
+    }
     return remedies;
   }
 
@@ -46,7 +53,7 @@ class RequestSearch {
     std::vector<RequestChange> changes = shared_pool_filled();
     if (changes.empty() && !missing_.empty()) changes = fitting_into(missing_.front());
     if (changes.empty()) return std::nullopt;
-    return MetShortage{changes, remedy(changes).text, changed(failure_.pod, changes)};
+    return MetShortage{changes, text_of(changes), changed(failure_.pod, changes)};
   }
 
  private:
@@ -79,18 +86,79 @@ class RequestSearch {
     const auto several = several_changes();
     if (several.empty()) return remedies;
     if (remedies.empty()) return {remedy(several)};
-    if (size_of(several) >= found_.front().size()) return remedies;
-    return {remedy(several), std::move(remedies.front())};
+    if (size_of(several) < found_.front().size()) return {remedy(several), remedies.front()};
+    if (remedies.size() < kMostRequestChanges && !includes(several, found_.front())) {
+      remedies.push_back(remedy(several));
+    }
+    return remedies;
   }
 
-  [[nodiscard]] std::optional<RequestChange> without_exclusive_cpus() {
+  /// Returns whether some of the changes is the single one, or more of it.
+  [[nodiscard]] static bool includes(const std::vector<RequestChange>& several,
+                                     const RequestChange& single) {
+    return std::any_of(several.begin(), several.end(), [&](const RequestChange& one) {
+      return one.target == single.target && one.resource == single.resource &&
+             one.raises() == single.raises() && one.size() >= single.size();
+    });
+  }
+
+  /// Returns the smallest change with which the pod fits because a container has no exclusive CPUs;
+  /// if one does not suffice, that of all init containers and sidecars. Empty if neither does.
+  [[nodiscard]] std::vector<RequestChange> without_exclusive_cpus() {
+    std::optional<RequestChange> smallest;
+    std::vector<RequestChange> all;
     for (const Target& target : targets()) {
-      const auto to = shared_amount(failure_, target);
-      if (!to) continue;
-      const RequestChange change{target, "cpu", requested(failure_.pod, target, "cpu"), *to, true};
-      if (is_admitted({change})) return change;
+      const std::vector<Quantity> amounts = shared_amounts(failure_, target);
+      if (!amounts.empty() && !is_app(target)) all.push_back(shared(target, amounts.front()));
+      for (const Quantity& to : amounts) {
+        const RequestChange change = shared(target, to);
+        if (smallest && change.size() >= smallest->size()) break;
+        if (!is_app(target) && has_smaller(target, change.size())) break;
+        if (is_admitted({change})) smallest = change;
+      }
     }
-    return std::nullopt;
+    if (smallest) return {*smallest};
+    return found_.empty() && all.size() > 1 && is_admitted(all) ? all
+                                                                : std::vector<RequestChange>{};
+  }
+
+  /// Declares the sidecars after the init containers, if the pod then fits: an init container runs
+  /// at the same time as the sidecars before it, and leaves its CPUs to the containers after it.
+  [[nodiscard]] std::optional<Remedy> with_sidecars_later() {
+    PodSpec pod = failure_.pod;
+    const auto of_kind = [](ContainerKind kind) {
+      return [kind](const Container& container) { return container.kind == kind; };
+    };
+    const auto apps =
+        std::find_if(pod.containers.begin(), pod.containers.end(), of_kind(ContainerKind::kApp));
+    const auto sidecars =
+        std::stable_partition(pod.containers.begin(), apps, of_kind(ContainerKind::kInit));
+    if (pod == failure_.pod || !trials_.admits(failure_.node, failure_.state, pod)) {
+      return std::nullopt;
+    }
+    std::vector<std::string> names;
+    for (auto sidecar = sidecars; sidecar != apps; ++sidecar) names.push_back(sidecar->name);
+    std::string text =
+        fmt::format("sidecar{} {} declared after init container {}", names.size() == 1 ? "" : "s",
+                    listed(names), std::prev(sidecars)->name);
+    return Remedy{Remedy::Kind::kRequest, std::move(text), std::move(pod), {}, std::nullopt};
+  }
+
+  [[nodiscard]] bool is_app(const Target& target) const {
+    return target && failure_.pod.containers[*target].kind == ContainerKind::kApp;
+  }
+
+  [[nodiscard]] RequestChange shared(const Target& target, const Quantity& to) const {
+    return {target, "cpu", requested(failure_.pod, target, "cpu"), to, true};
+  }
+
+  /// Returns whether a change of at most this size suffices with which the container keeps
+  /// exclusive CPUs.
+  [[nodiscard]] bool has_smaller(const Target& target, double size) const {
+    return std::any_of(found_.begin(), found_.end(), [&](const RequestChange& change) {
+      return change.target == target && change.resource == "cpu" && !change.raises() &&
+             change.size() <= size;
+    });
   }
 
   /// Leaves the smallest changes in `found_`, the smallest first.
@@ -124,11 +192,9 @@ class RequestSearch {
                                                      const std::string& resource,
                                                      const std::vector<Quantity>& amounts) {
     RequestChange change{target, resource, requested(failure_.pod, target, resource), {}};
-    const bool is_whole = counts_whole(failure_, target, resource);
     Quantity refused = change.from;
     for (const Quantity& to : amounts) {
       change.to = to;
-      change.loses_exclusive_cpus = is_whole && !to.is_whole();
       if (change.size() >= too_large()) return std::nullopt;
       if (is_admitted({change})) return nearer(change, refused);
       refused = to;
@@ -157,7 +223,26 @@ class RequestSearch {
       if (changes.empty() || !is_admitted(changes)) continue;
       if (smallest.empty() || size_of(changes) < size_of(smallest)) smallest = changes;
     }
-    return smallest;
+    return smallest.empty() ? fewer_whole_cores() : smallest;
+  }
+
+  /// Lowers a pod as a whole to whole cores, and a container with it: the others share what is then
+  /// left. Empty if that does not suffice.
+  [[nodiscard]] std::vector<RequestChange> fewer_whole_cores() {
+    const bool is_odd = failure_.why.reason == kUnevenCores && failure_.is_whole_pod() &&
+                        uses_pod_level_resources(failure_.node.gates(), failure_.pod);
+    if (!is_odd) return {};
+    const Quantity from = requested(failure_.pod, std::nullopt, "cpu");
+    std::vector<RequestChange> changes = {{std::nullopt, "cpu", from, whole_cores("cpu", from)}};
+    if (changes.front().to == from || changes.front().to.is_zero()) return {};
+    const PodSpec pod = changed(failure_.pod, changes);
+    const auto next = find_failure(failure_.node, failure_.state, pod, nullptr);
+    if (!next) return {};  // a single change suffices
+    RequestSearch there(*next, trials_);
+    there.find_single_changes();
+    if (there.found_.empty() || !there.found_.front().target) return {};
+    changes.push_back(there.found_.front());
+    return is_admitted(changes) ? changes : std::vector<RequestChange>{};
   }
 
   /// Gives a pod as a whole what its containers lack; empty if they lack nothing.
@@ -209,25 +294,34 @@ class RequestSearch {
     return {};
   }
 
-  /// Lowers everything that is missing at a place, each amount where most of it is requested.
+  /// Lowers everything that is missing at a place.
   [[nodiscard]] std::vector<RequestChange> fitting_into(const Missing& missing) const {
     std::vector<RequestChange> changes;
     for (const Amounts& lack : missing.amounts) {
-      std::optional<RequestChange> change;
-      for (const Target& target : targets()) {
-        if (!failure_.is_whole_pod() && !is_of_step(target)) continue;
-        const Quantity from = requested(failure_.pod, target, lack.resource);
-        if (!change || from > change->from) change = {target, lack.resource, from, {}};
-      }
+      const auto change = lowered_by(lack);
       if (!change) return {};
-      change->to = rounded_down(lack.resource, change->from - lack.needed);
-      if (counts_whole(failure_, change->target, lack.resource)) {
-        change->to = whole_cores(lack.resource, change->to);
-      }
-      if (change->to.sign() <= 0) return {};
       changes.push_back(*change);
     }
     return changes;
+  }
+
+  /// Lowers an amount by what is missing, where that is the smallest change. Of what counts whole
+  /// the next smaller whole number remains. nullopt if nothing would remain.
+  [[nodiscard]] std::optional<RequestChange> lowered_by(const Amounts& lack) const {
+    std::optional<RequestChange> smallest;
+    for (const Target& target : targets()) {
+      if (!failure_.is_whole_pod() && !is_of_step(target)) continue;
+      const Quantity from = requested(failure_.pod, target, lack.resource);
+      RequestChange change{target, lack.resource, from,
+                           rounded_down(lack.resource, from - lack.needed)};
+      if (counts_whole(failure_, target, lack.resource)) {
+        change.to = whole_cores(lack.resource, change.to);
+      }
+      if (change.to.sign() <= 0) continue;
+      if (!smallest || change.size() < smallest->size()) smallest = change;
+      if (!target) break;  // the containers share what the pod has as a whole
+    }
+    return smallest;
   }
 
   enum class Rounding { kUp, kDown };
@@ -235,7 +329,7 @@ class RequestSearch {
   /// Gives whole cores to all containers with exclusive CPUs, and at least one to each.
   [[nodiscard]] std::vector<RequestChange> whole_cores_everywhere(Rounding rounding) const {
     std::vector<RequestChange> changes;
-    if (failure_.why.reason != "SMTAlignmentError") return changes;
+    if (failure_.why.reason != kUnevenCores) return changes;
     const std::int64_t core = std::max(failure_.node.machine().cpus_per_core(), 1);
     for (const Target& target : targets()) {
       if (!target || !counts_whole(failure_, target, "cpu")) continue;
@@ -256,13 +350,22 @@ class RequestSearch {
     return Quantity::of(whole / group * group, Quantity::Format::kDecimalSi);
   }
 
-  [[nodiscard]] Remedy remedy(const std::vector<RequestChange>& changes) const {
-    Remedy found{Remedy::Kind::kRequest, "", changed(failure_.pod, changes), {}, std::nullopt};
+  [[nodiscard]] std::string text_of(const std::vector<RequestChange>& changes) const {
     std::vector<std::string> parts;
     parts.reserve(changes.size());
     for (const RequestChange& change : changes) parts.push_back(describe(failure_.pod, change));
-    found.text = listed(parts);
-    if (failure_.why.reason == "SMTAlignmentError") {
+    return listed(parts);
+  }
+
+  [[nodiscard]] Remedy remedy(const std::vector<RequestChange>& changes) const {
+    Remedy found{
+        Remedy::Kind::kRequest, text_of(changes), changed(failure_.pod, changes), {}, std::nullopt};
+    const bool is_aligned =
+        std::any_of(changes.begin(), changes.end(), [](const RequestChange& change) {
+          return change.resource == "cpu" && !change.loses_exclusive_cpus;
+        });
+    if (failure_.why.reason == kUnevenCores && is_aligned &&
+        failure_.node.machine().cpus_per_core() > 1) {
       found.text += fmt::format(": full-pcpus-only gives whole cores of {} CPUs",
                                 core_sizes(failure_.node.machine()));
     }

@@ -17,4 +17,8 @@ struct Setting {
 /// of it: as much as the pod lacks. The change that leaves the system as much comes first.
 [[nodiscard]] std::vector<Setting> other_reservations(const Failure& failure);
 
+/// Returns the configuration that allows as many pods as are needed. Domain: the reason is
+/// kOutOfPods.
+[[nodiscard]] Setting more_pods(const Failure& failure);
+
 }  // namespace pinfold::explain_detail

@@ -30,17 +30,17 @@ bool can_be_resized(const Failure& failure, const PodSpec& pod) {
          qos_class(pod, failure.node.gates()) == QosClass::kBurstable;
 }
 
-/// Adds the containers that request more than is missing, and less than their limit.
+/// Adds the containers that request more than is missing. Their limits stay: the pod remains
+/// Burstable, and a container is not throttled more than before.
 void add_containers(const PodSpec& pod, const Amounts& amounts, std::vector<Resizable>& all) {
   const Quantity lack = amounts.needed - amounts.places.front().free;
   for (std::size_t i = 0; i < pod.containers.size(); ++i) {
-    const Container& container = pod.containers[i];
     const Quantity now = requested(pod, i, amounts.resource);
-    const auto limit = container.resources.limits.find(amounts.resource);
-    const bool is_limit = limit != container.resources.limits.end() && limit->second == now;
-    if (container.kind == ContainerKind::kInit || is_limit || now <= lack) continue;
+    if (pod.containers[i].kind == ContainerKind::kInit || now <= lack) continue;
     const Quantity to = rounded_down(amounts.resource, now - lack);
-    if (to.sign() > 0) all.push_back({&pod, {i, amounts.resource, now, to}});
+    if (to.sign() <= 0) continue;
+    all.push_back({&pod, {i, amounts.resource, now, to}});
+    all.back().change.keeps_limit = true;
   }
 }
 

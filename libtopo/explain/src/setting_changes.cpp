@@ -20,6 +20,10 @@ constexpr std::size_t kMostSettings = 2;
 /// Three fields add up to what is reserved; only an operator knows which of them is too large.
 constexpr std::size_t kMostReservations = 3;
 
+constexpr const char* kReadAgain =
+    "; apply it with 'pinfold reconfigure', as a restart may not read the files with the present "
+    "state";
+
 void add_without_options(const Config& config, std::vector<Setting>& all) {
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
     // strict-cpu-reservation determines the CPUs of the shared pool, so it cannot change while pods
@@ -60,38 +64,20 @@ void add_looser_policies(const Config& config, std::vector<Setting>& all) {
   }
 }
 
-/// Allows as many pods as needed.
-void add_more_pods(const Failure& failure, std::vector<Setting>& all) {
-  if (failure.why.reason != kOutOfPods) return;
-  const Config& config = failure.node.config();
-  const std::int64_t needed = other_pods(failure) + 1;
-  const auto cpus = static_cast<std::int64_t>(failure.node.machine().cpus().size());
-  Setting setting{"", config};
-  std::vector<std::string> changes;
-  if (config.max_pods && *config.max_pods < needed) {
-    changes.push_back(fmt::format("maxPods: {} -> {}", *config.max_pods, needed));
-    setting.config.max_pods = static_cast<std::int32_t>(needed);
-  }
-  if (config.pods_per_core > 0 && config.pods_per_core * cpus < needed) {
-    const std::int64_t each = (needed + cpus - 1) / cpus;
-    changes.push_back(fmt::format("podsPerCore: {} -> {}", config.pods_per_core, each));
-    setting.config.pods_per_core = static_cast<std::int32_t>(each);
-  }
-  setting.text = listed(changes);
-  all.push_back(std::move(setting));
-}
-
 /// Returns configurations in which one strict setting is changed, the smallest change first.
 std::vector<Setting> other_settings(const Failure& failure) {
   const Config& config = failure.node.config();
   std::vector<Setting> all;
-  add_more_pods(failure, all);
+  if (failure.why.reason == kOutOfPods) all.push_back(more_pods(failure));
   add_without_options(config, all);
   add_other_scope(config, all);
   add_looser_policies(config, all);
   if (config.gates().pod_level_resource_managers) {
     Setting& setting =
-        all.emplace_back(Setting{"featureGates: PodLevelResourceManagers true -> false", config});
+        all.emplace_back(Setting{"featureGates: PodLevelResourceManagers true -> false (no "
+                                 "container of a pod with pod-level resources has exclusive CPUs "
+                                 "then)",
+                                 config});
     setting.config.feature_gates["PodLevelResourceManagers"] = false;
   }
   return all;
@@ -105,11 +91,25 @@ std::string value_now(const Setting& setting) {
   return setting.text.substr(0, setting.text.find("->"));
 }
 
-/// Returns the state that a node with another configuration starts with: the present one, or the
-/// result of a reconfiguration without a loss; `setting` then says so.
-std::optional<NodeState> state_on(const Failure& failure, const Node& node, Setting& setting) {
+/// Returns the present state as a node with another configuration starts with it; nullopt if it
+/// does not start.
+std::optional<NodeState> started(const Failure& failure, const Node& node) {
   NodeState state = failure.state;
   if (node.cpu().start(state.cpu) && node.memory().start(state.memory)) return state;
+  return std::nullopt;
+}
+
+/// Returns whether a kubelet with the other gate may not read the files that have the present
+/// state.
+bool has_other_files(const Failure& failure, const Node& node) {
+  const bool is_other =
+      failure.node.gates().pod_level_resource_managers != node.gates().pod_level_resource_managers;
+  const NodeState& state = failure.state;
+  return is_other && (!state.cpu.assignments.empty() || !state.memory.assignments.empty());
+}
+
+/// Returns the result of a reconfiguration without a loss; `setting` then says so.
+std::optional<NodeState> reconfigured(const Failure& failure, const Node& node, Setting& setting) {
   PlanOptions options;
   options.steps = kMoveSteps;
   options.checks = AdmissionChecks::kManagersAndRequests;
@@ -146,8 +146,13 @@ class SettingSearch {
   [[nodiscard]] bool fits(Setting& setting) {
     const auto node = Node::make(failure_.node.machine(), setting.config);
     if (!node) return false;
-    auto state = state_on(failure_, *node, setting);
-    return state && trials_.admits(*node, *std::move(state), failure_.pod);
+    if (const auto state = started(failure_, *node)) {
+      if (!trials_.admits(*node, *state, failure_.pod)) return false;
+      if (has_other_files(failure_, *node)) setting.text += kReadAgain;
+      return true;
+    }
+    auto next = reconfigured(failure_, *node, setting);
+    return next && trials_.admits(*node, *std::move(next), failure_.pod);
   }
 
   const Failure& failure_;
@@ -156,14 +161,52 @@ class SettingSearch {
   std::vector<Remedy> remedies_;
 };
 
+/// Allows as many pods as needed, and changes the requests of this one.
+std::vector<Remedy> more_and_smaller(const Failure& failure, Trials& trials) {
+  Setting setting = more_pods(failure);
+  const auto node = Node::make(failure.node.machine(), setting.config);
+  if (!node) return {};
+  const auto next = find_failure(*node, failure.state, failure.pod, nullptr);
+  if (!next) return {};
+  std::vector<Remedy> smaller = request_changes(*next, trials);
+  if (smaller.empty()) return {};
+  Remedy remedy = std::move(smaller.front());
+  remedy.kind = Remedy::Kind::kSetting;
+  remedy.text = setting.text + " and " + remedy.text;
+  remedy.config = std::move(setting.config);
+  return {std::move(remedy)};
+}
+
 }  // namespace
+
+Setting more_pods(const Failure& failure) {
+  const Config& config = failure.node.config();
+  const std::int64_t needed = other_pods(failure) + 1;
+  const auto cpus = static_cast<std::int64_t>(failure.node.machine().cpus().size());
+  Setting setting{"", config};
+  std::vector<std::string> changes;
+  if (config.max_pods && *config.max_pods < needed) {
+    changes.push_back(fmt::format("maxPods: {} -> {}", *config.max_pods, needed));
+    setting.config.max_pods = static_cast<std::int32_t>(needed);
+  }
+  if (config.pods_per_core > 0 && config.pods_per_core * cpus < needed) {
+    const std::int64_t each = (needed + cpus - 1) / cpus;
+    changes.push_back(fmt::format("podsPerCore: {} -> {}", config.pods_per_core, each));
+    setting.config.pods_per_core = static_cast<std::int32_t>(each);
+  }
+  setting.text = listed(changes);
+  return setting;
+}
 
 std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials) {
   if (!failure.node.providers().empty()) return {};  // the providers belong to this node
   SettingSearch search(failure, trials);
   search.add(other_reservations(failure), kMostReservations);
   search.add(other_settings(failure), kMostSettings);
-  return std::move(search).take();
+  std::vector<Remedy> remedies = std::move(search).take();
+  if (remedies.empty() && failure.why.reason == kOutOfPods)
+    return more_and_smaller(failure, trials);
+  return remedies;
 }
 
 }  // namespace pinfold::explain_detail

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "memory_ties.hpp"
 #include "pinfold/align/explanation.hpp"
@@ -94,11 +97,34 @@ std::vector<MemoryTie> groups_at(const Failure& failure, const std::vector<std::
   return ties;
 }
 
+/// Returns " (CPU 16 is not reserved, but its core is not whole without a reserved one)" if CPUs
+/// are missing on NUMA nodes that have such CPUs, else "".
+std::string unusable_siblings(const Failure& failure, const Missing& missing) {
+  const bool lacks_cpus =
+      std::any_of(missing.amounts.begin(), missing.amounts.end(),
+                  [](const Amounts& amounts) { return amounts.resource == "cpu"; });
+  if (!lacks_cpus || !failure.node.cpu().options().full_pcpus_only) return "";
+  const Machine& machine = failure.node.machine();
+  CpuSet here;
+  for (const std::int32_t id : missing.numa_nodes) {
+    if (const auto position = machine.numa_position(NumaId{id})) {
+      here |= machine.cpus_of_numa(*position);
+    }
+  }
+  const CpuSet siblings =
+      (failure.node.cpu().reserved_cores() - failure.node.cpu().reserved()) & here;
+  if (siblings.empty()) return "";
+  return fmt::format(
+      " ({} {} not reserved, but full-pcpus-only gives whole cores, and {} with a reserved CPU)",
+      cpus_named(siblings), one_or_more(siblings, "is", "are"),
+      one_or_more(siblings, "it shares its core", "they share cores"));
+}
+
 std::string lacking_on_several(const Failure& failure, const Missing& missing) {
   return fmt::format(
-      "needs {} on {} NUMA nodes, the fewest that can have it ({}): {} together lack {}",
+      "needs {} on {} NUMA nodes, the fewest that can have it ({}): {} together lack {}{}",
       needs(failure.amounts), missing.numa_nodes.size(), policy_of(failure),
-      numa_nodes(missing.numa_nodes), needs(missing.amounts));
+      numa_nodes(missing.numa_nodes), needs(missing.amounts), unusable_siblings(failure, missing));
 }
 
 /// Returns "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 has enough,
@@ -169,22 +195,17 @@ std::string conflict(const Failure& failure) {
 /// Explains a container that takes over the CPUs of its pod's init containers, and so must be where
 /// they are.
 std::string taking_over(const Failure& failure) {
-  PodSpec before = failure.pod;
-  const auto own = std::find_if(
-      before.containers.begin(), before.containers.end(),
-      [&](const Container& container) { return container.name == failure.step.object; });
-  if (own == before.containers.end() || own->kind == ContainerKind::kInit) return "";
+  const Container* const own = failure.container();
+  if (own == nullptr || own->kind == ContainerKind::kInit) return "";
   const auto cpus = std::find_if(failure.amounts.begin(), failure.amounts.end(),
                                  [](const Amounts& amounts) { return amounts.resource == "cpu"; });
   if (cpus == failure.amounts.end()) return "";
-  before.containers.erase(own, before.containers.end());
-  const Decision decision = decide(failure.node, failure.state, before);
-  const auto* const admitted = std::get_if<Admitted>(&decision);
-  if (admitted == nullptr) return "";
+  const auto before = served_before(failure);
+  if (!before) return "";
   CpuSet left;
-  for (const Container& container : before.containers) {
-    const CpuSet* const has =
-        admitted->next.cpu.assignments.find({failure.pod.uid, container.name});
+  for (const Container& container : failure.pod.containers) {
+    if (&container == own) break;
+    const CpuSet* const has = before->cpu.assignments.find({failure.pod.uid, container.name});
     if (has == nullptr) continue;
     if (container.kind == ContainerKind::kInit) {
       left |= *has;
@@ -214,8 +235,12 @@ std::string taking_over(const Failure& failure) {
 std::string misaligned(const Failure& failure) {
   const std::vector<Missing> places = find_missing(failure);
   if (places.empty()) return conflict(failure);
-  if (!places.front().amounts.empty()) return lacking(failure, places);
-  if (auto text = taking_over(failure); !text.empty()) return text;
+  const bool is_lacking = !places.front().amounts.empty();
+  // What other NUMA nodes lack does not matter to a container that must be on this one.
+  if (!is_lacking || needs_one_numa_node(failure)) {
+    if (auto text = taking_over(failure); !text.empty()) return text;
+  }
+  if (is_lacking) return lacking(failure, places);
   const bool is_tied = places.front().numa_nodes.size() == 1 &&
                        !groups_at(failure, places.front().numa_nodes).empty();
   return is_tied ? lacking(failure, places) : conflict(failure);
@@ -269,6 +294,15 @@ std::string over_requested(const Failure& failure) {
         readable(amounts.needed - all.free, AmountRounding::kUp)));
   }
   return listed(parts);
+}
+
+/// Returns whether the pod as a whole may have too little of a resource for its containers. That is
+/// found out before the number of CPUs is compared with cores, so it is then not the reason.
+bool may_starve(const Failure& failure, const std::string& resource) {
+  const Node& node = failure.node;
+  const bool is_managed = resource == "cpu" ? node.cpu().is_static() : node.memory().is_static();
+  return is_managed && failure.why.reason != kUnevenCores &&
+         is_managed_as_pod(node.gates(), failure.pod);
 }
 
 /// Returns whether a container has an exclusive part of the pod's resources.
@@ -337,6 +371,25 @@ std::string too_few_whole_cores(const Failure& failure) {
   return needs(failure.amounts);
 }
 
+/// Returns " (NUMA node 1 alone lacks 1Gi)" for the NUMA node without a group that lacks least; ""
+/// if there is none.
+std::string nearest_node(const Failure& failure, const Amounts& memory) {
+  const std::vector<MemoryTie> ties = find_ties(failure);
+  std::optional<std::pair<Quantity, std::int32_t>> nearest;
+  for (const std::int32_t id : numa_ids({memory})) {
+    const bool is_in_group = std::any_of(ties.begin(), ties.end(), [&](const MemoryTie& tie) {
+      return tie.numa_nodes.size() > 1 &&
+             std::find(tie.numa_nodes.begin(), tie.numa_nodes.end(), id) != tie.numa_nodes.end();
+    });
+    const Quantity lack = memory.needed - free_at(memory, id);
+    const bool is_nearer = lack.sign() > 0 && (!nearest || lack < nearest->first);
+    if (!is_in_group && is_nearer) nearest = {lack, id};
+  }
+  if (!nearest) return "";
+  return fmt::format(" ({} alone lacks {})", numa_nodes({nearest->second}),
+                     readable(nearest->first, AmountRounding::kUp));
+}
+
 /// Explains memory that the node has free, by the rule of the memory manager: which NUMA nodes may
 /// serve it, and who keeps others from that.
 std::string of_memory(const Failure& failure) {
@@ -354,8 +407,8 @@ std::string of_memory(const Failure& failure) {
   if (serving.empty()) {
     return fmt::format(
         "needs {}, which the node has free, but not on NUMA nodes that may serve it "
-        "together{}",
-        needs(memory), why);
+        "together{}{}",
+        needs(memory), memory.size() == 1 ? nearest_node(failure, memory.front()) : "", why);
   }
   if (static_cast<int>(serving.size()) > fewest) {
     return fmt::format(
@@ -374,7 +427,7 @@ std::string of_memory(const Failure& failure) {
 std::optional<InitShortage> find_init_shortage(const Failure& failure,
                                                const std::string& resource) {
   const PodView pod(failure.pod);
-  if (!is_managed_as_pod(failure.node.gates(), pod)) return std::nullopt;
+  if (!may_starve(failure, resource)) return std::nullopt;
   Quantity left = amount_of(pod.resources->requests, resource);
   if (left.is_zero()) return std::nullopt;
   for (const Container& container : pod.containers) {
@@ -391,7 +444,7 @@ std::optional<InitShortage> find_init_shortage(const Failure& failure,
 
 std::vector<std::string> starved_containers(const Failure& failure, const std::string& resource) {
   const PodView pod(failure.pod);
-  if (!is_managed_as_pod(failure.node.gates(), pod)) return {};
+  if (!may_starve(failure, resource)) return {};
   const Quantity whole = amount_of(pod.resources->requests, resource);
   Quantity taken;
   std::vector<std::string> shared;
@@ -415,7 +468,10 @@ std::string need(const Failure& failure) {
   if (auto text = starved(failure); !text.empty()) return text;
   if (failure.step.source == kTopology) return misaligned(failure);
   if (auto text = changed_devices(failure); !text.empty()) return text;
-  if (failure.why.reason == "SMTAlignmentError") return too_few_whole_cores(failure);
+  // With one CPU per core there is nothing to align: the node simply has too few.
+  if (failure.why.reason == kUnevenCores && failure.node.machine().cpus_per_core() > 1) {
+    return too_few_whole_cores(failure);
+  }
   const std::vector<Missing> missing = find_missing(failure);
   if (!missing.empty() && !missing.front().amounts.empty()) {
     if (needs_one_numa_node(failure)) return lacking(failure, missing);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "pinfold/decide/allocatable.hpp"
@@ -136,17 +137,34 @@ std::set<PodUid> all_pods(const NodeState& state) {
   return uids;
 }
 
+/// Returns what the containers of the pod that were served before the failed one hold at a place.
+std::vector<Holder> earlier_holders(const Failure& failure, const NodeState& served,
+                                    const std::string& resource, const PlaceAmounts& place) {
+  const Failure then{failure.node, served, failure.pod,    failure.why,
+                     failure.step, {},     failure.amounts};
+  std::vector<Holder> holders = holders_of(then, resource, place, failure.pod.uid);
+  for (Holder& holder : holders) holder.is_earlier = true;
+  return holders;
+}
+
 /// Adds what the amounts count as held although the state before the admission does not contain it:
-/// containers of the same pod that were served before the failed one.
-void add_own_containers(const Failure& failure, OccupiedPlace& place) {
+/// containers of the same pod that were served before the failed one. `served`: the state with
+/// them, if it is known.
+void add_own_containers(const Failure& failure, const std::optional<NodeState>& served,
+                        const std::string& resource, OccupiedPlace& place) {
   if (failure.step.source == kRequests) return;
-  Quantity others;
+  Quantity rest = place.held;
   for (const Holder& holder : place.holders) {
     if (!holder.spread_over.empty()) return;  // how much of it is here is unknown
-    others += holder.amount;
+    rest -= holder.amount;
   }
-  if (others >= place.held) return;
-  place.holders.push_back({ref_of(failure.pod), "", place.held - others, {}, true});
+  if (rest.sign() <= 0) return;
+  std::vector<Holder> own;
+  if (served) own = earlier_holders(failure, *served, resource, place);
+  Quantity sum;
+  for (const Holder& holder : own) sum += holder.amount;
+  if (sum != rest) own = {{ref_of(failure.pod), "", rest, {}, true}};
+  place.holders.insert(place.holders.end(), own.begin(), own.end());
 }
 
 }  // namespace
@@ -158,6 +176,7 @@ std::vector<Holder> holders_of(const Failure& failure, const std::string& resour
 
 std::vector<OccupiedResource> occupied(const Failure& failure) {
   const std::set<PodUid> uids = all_pods(failure.state);
+  const std::optional<NodeState> served = served_before(failure);
   std::vector<OccupiedResource> table;
   for (const Amounts& amounts : failure.amounts) {
     OccupiedResource& resource =
@@ -174,7 +193,7 @@ std::vector<OccupiedResource> occupied(const Failure& failure) {
           place.holders.begin(), place.holders.end(), [](const Holder& a, const Holder& b) {
             return a.amount != b.amount ? a.amount > b.amount : to_string(a) < to_string(b);
           });
-      add_own_containers(failure, place);
+      add_own_containers(failure, served, amounts.resource, place);
     }
   }
   return table;
@@ -186,8 +205,8 @@ namespace pinfold {
 
 std::string to_string(const Holder& holder) {
   const std::string pod = to_string(holder.pod);
-  if (holder.is_earlier) return pod + ", its earlier containers";
-  return holder.container.empty() ? pod : pod + "/" + holder.container;
+  if (!holder.container.empty()) return pod + "/" + holder.container;
+  return holder.is_earlier ? pod + " itself" : pod;
 }
 
 }  // namespace pinfold

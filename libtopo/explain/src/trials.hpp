@@ -17,6 +17,9 @@ class Trials {
  public:
   explicit Trials(int most) : left_(most) {}
   [[nodiscard]] bool exhausted() const { return left_ <= 0; }
+  /// Notes that a search has ended early and found nothing.
+  void end_early() { has_ended_early_ = true; }
+  [[nodiscard]] bool has_ended_early() const { return has_ended_early_; }
   /// Returns the state with the pod if decide() admits it; nullopt also once the limit is reached.
   [[nodiscard]] std::optional<NodeState> admitted(const Node& node, NodeState state,
                                                   const PodSpec& pod) {
@@ -34,7 +37,15 @@ class Trials {
 
  private:
   int left_;
+  bool has_ended_early_ = false;
 };
+
+struct FoundRemedies {
+  std::vector<Remedy> remedies;
+  bool may_be_moves = false;  ///< no moves are among them, and the search for them ended early
+};
+/// find_remedies() for a failure.
+[[nodiscard]] FoundRemedies all_remedies(const Failure& failure);
 
 /// Returns the smallest changes of the pod's requests with which it fits, at most two; and the one
 /// that helps because a container then has no exclusive CPUs.
@@ -50,7 +61,8 @@ struct MetShortage {
 /// nullopt if no request is the reason.
 [[nodiscard]] std::optional<MetShortage> with_shortage_met(const Failure& failure);
 
-/// Returns the moves of other pods' containers with which it fits.
+/// Returns the moves of other pods' containers with which it fits; notes in `trials` if it finds
+/// none because the search ended early.
 [[nodiscard]] std::vector<Remedy> container_moves(const Failure& failure, Trials& trials);
 
 /// Returns the smaller request of a container of a Burstable pod with which the requests of all

@@ -76,9 +76,4 @@ std::string pods_limit(const Node& node) {
   return fmt::format("{} allow{} {}", listed(names), names.size() == 1 ? "s" : "", allowed);
 }
 
-std::string listed(const std::vector<std::string>& parts) {
-  if (parts.size() < 2) return fmt::format("{}", fmt::join(parts, ""));
-  return fmt::format("{} and {}", fmt::join(parts.begin(), parts.end() - 1, ", "), parts.back());
-}
-
 }  // namespace pinfold::explain_detail

@@ -7,6 +7,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/explain/amount_text.hpp"
+#include "pinfold/types/named.hpp"
 
 /// Phrases that several parts of an explanation use.
 namespace pinfold::explain_detail {
@@ -33,7 +34,6 @@ namespace pinfold::explain_detail {
 /// Domain: there is a limit.
 [[nodiscard]] std::string pods_limit(const Node& node);
 
-/// Returns "a", "a and b", "a, b and c".
-[[nodiscard]] std::string listed(const std::vector<std::string>& parts);
+using pinfold::listed;
 
 }  // namespace pinfold::explain_detail

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -64,10 +68,11 @@ PlanCost total_cost(const planning::SearchProblem& problem,
   return cost;
 }
 
+using Accepts = std::function<bool(const std::vector<planning::PodChoice>&)>;
+
 /// Drops moves without which the pod fits as well: a search that ends early may leave some.
-planning::Solution without_needless_moves(
-    const planning::SearchProblem& problem, planning::Solution solution,
-    const std::function<bool(const std::vector<planning::PodChoice>&)>& accepts) {
+planning::Solution without_needless_moves(const planning::SearchProblem& problem,
+                                          planning::Solution solution, const Accepts& accepts) {
   for (std::size_t i = 0; i + 1 < solution.choices.size(); ++i) {
     const planning::PodCase& pod = problem.pods[i];
     if (planning::cost_of_moves(pod, solution.choices[i].after) == PlanCost{}) continue;
@@ -77,6 +82,73 @@ planning::Solution without_needless_moves(
     solution = {fewer, total_cost(problem, fewer)};
   }
   return solution;
+}
+
+/// Returns whether a pod can be admitted a second time: it has no devices, which do not move, and
+/// no init containers, which may have ended.
+bool can_return(const planning::SearchProblem& problem, const planning::PodCase& pod) {
+  const auto& containers = pod.spec().containers;
+  const bool has_init = std::any_of(
+      containers.begin(), containers.end(),
+      [](const Container& container) { return container.kind == ContainerKind::kInit; });
+  return !has_init && !pod.is_whole && !pod.units.empty() &&
+         !problem.state->devices.assignments.contains(pod.spec().uid);
+}
+
+/// Returns whether two lists name the same containers, with as many CPUs.
+bool are_alike(const std::map<std::string, planning::Part>& before,
+               const std::map<std::string, planning::Part>& after) {
+  const auto count = [](const planning::Part& part) { return part.cpus ? part.cpus->size() : 0; };
+  return std::equal(before.begin(), before.end(), after.begin(), after.end(),
+                    [&](const auto& a, const auto& b) {
+                      return a.first == b.first && count(a.second) == count(b.second) &&
+                             a.second.memory.empty() == b.second.memory.empty();
+                    });
+}
+
+/// Returns what a pod has if it is admitted again after `wanted`; nullopt if one of them is
+/// rejected.
+std::optional<std::map<std::string, planning::Part>> parts_after(
+    const planning::SearchProblem& problem, const PodSpec& pod, const PodSpec& wanted,
+    AdmissionChecks checks) {
+  NodeState state = remove_pod(*problem.node, *problem.state, pod.uid);
+  for (const PodSpec* const next : {&wanted, &pod}) {
+    Decision decision = decide(*problem.node, std::move(state), *next, nullptr, nullptr, checks);
+    auto* const admitted = std::get_if<Admitted>(&decision);
+    if (admitted == nullptr) return std::nullopt;
+    state = std::move(admitted->next);
+  }
+  return planning::parts_in(state, pod.uid);
+}
+
+/// Returns the cheapest move of one pod to where the node admits it after the wanted one. The
+/// search may end before it comes to that pod. nullopt if there is none; tries `options.steps`
+/// pods.
+std::optional<planning::Solution> one_pod_moved(const planning::SearchProblem& problem,
+                                                const PodSpec& wanted, const PlanOptions& options,
+                                                const Accepts& accepts) {
+  std::vector<planning::PodChoice> all_stay;
+  all_stay.reserve(problem.pods.size());
+  for (const planning::PodCase& pod : problem.pods) {
+    all_stay.push_back({planning::Outcome::kPlaced, pod.before, pod.whole_before});
+  }
+  std::optional<planning::Solution> best;
+  std::size_t tried = 0;
+  for (std::size_t i = 0; i + 1 < problem.pods.size() && tried < options.steps; ++i) {
+    const planning::PodCase& pod = problem.pods[i];
+    if (!can_return(problem, pod)) continue;
+    ++tried;
+    auto after = parts_after(problem, pod.spec(), wanted, options.checks);
+    if (!after || !are_alike(pod.before, *after)) continue;
+    auto choices = all_stay;
+    choices[i].after = *std::move(after);
+    const PlanCost cost = total_cost(problem, choices);
+    const bool is_better = cost != PlanCost{} && (!best || cost < best->cost);
+    if (is_better && is_possible(problem, choices) && accepts(choices)) {
+      best = planning::Solution{std::move(choices), cost};
+    }
+  }
+  return best;
 }
 
 bool admits(const Node& node, NodeState state, const PodSpec& pod, AdmissionChecks checks) {
@@ -130,13 +202,17 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   planning::Search search(problem, judge, std::move(rules), problem.pods.size() - 1);
   search.run();
   plan.optimal = search.is_exhausted();
-  if (!search.best()) return plan;
-  planning::Solution best = *search.best();
-  if (!plan.optimal) best = without_needless_moves(problem, std::move(best), accepts);
+  std::optional<planning::Solution> best = search.best();
+  if (!plan.optimal) {
+    if (best) best = without_needless_moves(problem, *std::move(best), accepts);
+    auto one = one_pod_moved(problem, pod, options, accepts);
+    if (one && (!best || one->cost < best->cost)) best = std::move(one);
+  }
+  if (!best) return plan;
   plan.possible = true;
-  plan.cost = best.cost;
-  plan.next = moved_state(problem, best.choices);
-  auto choices = std::move(best.choices);
+  plan.cost = best->cost;
+  plan.next = moved_state(problem, best->choices);
+  auto choices = std::move(best->choices);
   choices.pop_back();
   for (PlannedContainer& container : planning::report(problem, judge, choices, plan.next)) {
     if (container.change == Change::kMoved) plan.moves.push_back(std::move(container));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "pinfold/types/quantity.hpp"
 
@@ -32,6 +33,26 @@ std::string bytes_named(std::uint64_t bytes) {
   const auto amount = static_cast<std::int64_t>(std::min(bytes, kMost));
   const std::string text = Quantity::bytes(amount).to_string();
   return text == std::to_string(amount) ? text + " bytes" : text;
+}
+
+std::vector<std::string> first_named(std::vector<std::string> names, std::size_t most,
+                                     std::string_view rest) {
+  if (names.size() <= most + 1) return names;
+  const std::size_t left_out = names.size() - most;
+  names.resize(most);
+  names.push_back(fmt::format("{} {}", left_out, rest));
+  return names;
+}
+
+std::string some_named(std::vector<std::string> names, std::size_t most) {
+  const std::size_t all = names.size();
+  names = first_named(std::move(names), most, "more");
+  return names.size() < all ? listed(names) : fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string listed(const std::vector<std::string>& parts) {
+  if (parts.size() < 2) return fmt::format("{}", fmt::join(parts, ""));
+  return fmt::format("{} and {}", fmt::join(parts.begin(), parts.end() - 1, ", "), parts.back());
 }
 
 }  // namespace pinfold

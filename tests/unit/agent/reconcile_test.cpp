@@ -53,7 +53,8 @@ TEST_P(ReconcileTest, OnlyWhatGetsExclusiveCpusWaitsForOfflineOnes) {
   const auto refused = agent.admit(pod("y", {guaranteed("a", 1)}));
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(refused.error().message, HasSubstr("CPU 5 of this node is offline: no container"));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("CPU 5 of this node is offline (no container has it)"));
   must_admit(agent, pod("s", {best_effort("c")}));
   EXPECT_EQ(agent.state().node.find(PodUid("y")), nullptr);
 }
@@ -68,7 +69,9 @@ TEST_P(ReconcileTest, ARejectionSaysThatCpusAreOffline) {
   ASSERT_TRUE(outcome.rejection);
   ASSERT_FALSE(outcome.notes.empty());
   EXPECT_THAT(outcome.notes.front(),
-              HasSubstr("until it is back ('chcpu --enable 5'; no container has it)"));
+              HasSubstr("CPU 5 of this node is offline (no container has it): no container gets "
+                        "exclusive CPUs until it is back ('chcpu --enable 5'; if gone for good: "
+                        "'pinfold reconfigure')"));
   EXPECT_EQ(traces.front().facts.front().text, outcome.notes.front());
 }
 
@@ -89,7 +92,8 @@ TEST_P(ReconcileTest, APodThatGetsExclusiveCpusWaitsForOfflineOnes) {
   NodeAgent agent = world_.try_open(config, {}, {5}).value();
   const auto refused = agent.admit(spec);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_THAT(refused.error().message, HasSubstr("CPU 5 of this node is offline: no container"));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("CPU 5 of this node is offline (no container has it)"));
 }
 
 TEST_P(ReconcileTest, NotesLeaveWithTheirPod) {

@@ -248,8 +248,7 @@ TEST_F(ReconfigureCli, AStartWithAnotherConfigurationSaysWhatToDo) {
   EXPECT_THAT(refused.err, HasSubstr("the state is for another configuration of this node "
                                      "(reservedSystemCPUs: '0' becomes '0-1'): 'pinfold "
                                      "reconfigure --state-dir "));
-  EXPECT_THAT(refused.err, HasSubstr("this configuration reserves CPU 1 that containers have (1 of "
-                                     "default/db/"));
+  EXPECT_THAT(refused.err, HasSubstr("this configuration reserves CPU 1 (default/db/"));
 }
 
 TEST_F(ReconfigureCli, ARepetitionKeepsTheWayBack) {

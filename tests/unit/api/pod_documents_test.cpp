@@ -71,7 +71,9 @@ TEST(PodDocuments, AreThePodTemplatesOfWorkloads) {
   for (const auto& [kind, rest] : cases) {
     const std::string text = fmt::format(
         R"({{"kind": "{}", "metadata": {{"name": "w", "namespace": "n"}}, {}}})", kind, rest);
-    EXPECT_EQ(read(text), "w [" + kind + " 'n/w': its pod template is read as one pod]");
+    const std::string of_all = kind == "Deployment" ? " (of 3 replicas)" : "";
+    EXPECT_EQ(read(text),
+              "w [" + kind + " 'n/w': its pod template is read as one pod" + of_all + "]");
     items += (items.empty() ? "" : ", ") + text;
     const auto without = read_pod(
         {{"kind", kind}, {"metadata", {{"name", "w"}}}, {"spec", nlohmann::json::object()}});

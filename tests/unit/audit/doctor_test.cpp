@@ -345,7 +345,7 @@ INSTANTIATE_TEST_SUITE_P(
         Ailment{"AllowedCpusOfAPrefix",
                 {{"etc/systemd/system/kubepods-.slice.d/a.conf", "[Slice]\nAllowedCPUs=0-3\n"},
                  {"sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/cpuset.cpus", "0-3\n"}},
-                "problem systemd-cpusets: AllowedCPUs=0-3 of 'kubepods-.slice' and 1 more",
+                "problem systemd-cpusets: AllowedCPUs=0-3 of 'kubepods-.slice' and '",
                 "systemctl daemon-reload && echo > '/sys/fs/cgroup/kubepods.slice/"
                 "kubepods-burstable.slice/cpuset.cpus'"},
         Ailment{"AllowedCpusOfAllScopes",
@@ -700,6 +700,21 @@ TEST(Doctor, FindsAKernelWithoutCgroupV2) {
   tree.write("proc/filesystems", "nodev\tcgroup\n\text4\n");
   const KernelFeatures features = observe_doctor(tree).kernel.features;
   EXPECT_EQ(features, (KernelFeatures{false, {}, {}, false, false}));
+}
+
+TEST(Doctor, AKubeletThatFailsOnCgroupV1IsAProblem) {
+  const DoctorTree tree;
+  tree.tree().dir().remove("sys/fs/cgroup");
+  tree.write("sys/fs/cgroup/cpuset/tasks", "");
+  tree.write("proc/1/mountinfo",
+             "31 24 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n");
+  for (const auto& [field, expected] : {std::pair("failCgroupV1: true\n", "problem"),
+                                        std::pair("failCgroupV1: false\n", "warning")}) {
+    tree.write(kConfig, std::string(kStatic) + field);
+    EXPECT_THAT(
+        complaints(check_system(observe_doctor(tree))),
+        Contains(std::string(expected) + " cgroup-mode: cgroup v1 below /sys/fs/cgroup/cpuset"));
+  }
 }
 
 TEST(Doctor, NamesCgroupModes) {

@@ -182,10 +182,10 @@ TEST(Diff, NamesNodesAndBlocks) {
   MemoryCheckpoint after = pod_level_memory();
   after.machine_state.at(1).cells = {1};
   after.assignments[{PodUid("pod-a"), "web"}].clear();
-  EXPECT_EQ(diff(pod_level_memory(), after),
-            (std::vector<Difference>{
-                {"NUMA node 1", "1 assignments, group 0,1", "1 assignments, group 1"},
-                {"pod-a/web", "4294967296 memory on 0,1", "no memory"}}));
+  EXPECT_EQ(
+      diff(pod_level_memory(), after),
+      (std::vector<Difference>{{"NUMA node 1", "1 assignment, group 0,1", "1 assignment, group 1"},
+                               {"pod-a/web", "4294967296 memory on 0,1", "no memory"}}));
 }
 
 TEST(Convert, HasTheBaselinesThatAreKnownElsewhere) {

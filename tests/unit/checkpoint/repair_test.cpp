@@ -50,6 +50,22 @@ TEST(CloseJson, EndsAfterTheLastCompleteValue) {
   for (const auto& [torn, closed] : cases) EXPECT_EQ(close_json(torn), closed) << torn;
 }
 
+TEST(Repair, SaysWhichMemoryNoLongerFits) {
+  MemoryState state;
+  ASSERT_TRUE(node().memory().start(state));
+  state.assignments[{PodUid("a"), "c"}] = {{{0}, "memory", std::uint64_t{13} << 30U}};
+  state.machine_state.at(1).tables.at("memory").total += 4096;
+  const std::string file = encode_memory(state, "Static", MemoryFormat::kV1);
+  const auto enough = repair(node(), {{}, file}, {}, {});
+  EXPECT_FALSE(mentions(enough.done, "NUMA node 0", "containers keep"));
+  Config config = test::with_memory_manager(test::aligning_config("best-effort"));
+  const Node smaller = Node::make(test::machine_of({.gib = 12}), config).value();
+  const auto repaired = repair(smaller, {{}, file}, {}, {});
+  EXPECT_TRUE(mentions(repaired.done, "NUMA node 0",
+                       "containers keep 13Gi of memory, more than the 11Gi there for pods"));
+  EXPECT_TRUE(repaired.lost.empty());
+}
+
 TEST(Repair, AHalfDoneAllocationReturnsItsCpus) {
   // The kubelet removed the CPUs from the pool and was killed before it wrote the assignment.
   const auto repaired = repair(node(), {cpu_file("0-1,6-15", R"("a":{"c":"2-3"})"), {}}, {}, {});

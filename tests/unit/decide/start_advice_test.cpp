@@ -163,6 +163,21 @@ TEST(StartAdvice, NamesTheSumForEachReservationThatADistributionMayHaveSet) {
               HasSubstr("must add up to 1124Mi: systemReserved 1Gi + evictionHard 100Mi"));
 }
 
+TEST(StartAdvice, ResolvesAPercentageAndNamesTheAmountThatWouldFit) {
+  const std::string text = advice_for(
+      "memoryManagerPolicy: Static\nkubeReserved: {memory: 512Mi}\n"
+      "evictionHard: {memory.available: 5%}\n"
+      "reservedMemory: [{numaNode: 0, limits: {memory: 612Mi}}]");
+  EXPECT_THAT(text, AllOf(HasSubstr("kubeReserved 512Mi + evictionHard 5% = "),
+                          HasSubstr("Mi (with evictionHard memory.available 100Mi the 612Mi of "
+                                    "reservedMemory are right); write: reservedMemory: ")));
+  EXPECT_FALSE(
+      advice_on("memoryManagerPolicy: Static\nkubeReserved: {memory: 512Mi}\n"
+                "evictionHard: {memory.available: 100Mi}\n"
+                "reservedMemory: [{numaNode: 0, limits: {memory: 612Mi}}]"))
+      << "the amount that was named does not fit";
+}
+
 TEST(StartAdvice, SaysWhatToWriteForEveryRefusedStart) {
   for (const Refused& row : {
            Refused{"pinfold: {profile: kubelet-1.36}\n", "featureGates: {NoSuchGate: true}",

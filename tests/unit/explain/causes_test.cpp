@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "node_fixture.hpp"
@@ -60,8 +61,8 @@ TEST(Causes, ANumaNodeThatServesAloneDoesNotServeWithOthers) {
       node_running({}, with_memory_policy("none"), {pod("a1", with("500m", "10Gi"))});
   EXPECT_EQ(explained_on(node, pod("web", with("500m", "17Gi"))).summary,
             std::string("Container c of default/web needs 17Gi of memory, which the node has free, "
-                        "but not on NUMA nodes that may serve it together: default/a1 has memory "
-                        "on NUMA node 0 alone") +
+                        "but not on NUMA nodes that may serve it together (NUMA node 1 alone lacks "
+                        "1Gi): default/a1 has memory on NUMA node 0 alone") +
                 kUntilItEnds);
 }
 
@@ -235,6 +236,25 @@ TEST(Causes, SeveralNumaNodesLackTogether) {
       node_running({}, aligning_config("restricted"), {pod("a", with("4", "1Gi"))});
   EXPECT_THAT(explained_on(node, pod("web", with("12", "1Gi"))).summary,
               HasSubstr("NUMA nodes 0 and 1 together lack 1 CPU"));
+}
+
+/// The sum of what the NUMA nodes have cannot be understood without it.
+TEST(Causes, ASiblingOfAReservedCpuIsNamedWhereOnlyWholeCoresCount) {
+  for (const bool only_whole : {true, false}) {
+    Config config = aligning_config("restricted");
+    config.cpu_manager_policy_options["full-pcpus-only"] = only_whole ? "true" : "false";
+    const Node node = node_with_threads(config);
+    Decision decision = decide(node, empty_state(node), pod("a", with("2", "1Gi")));
+    auto* const admitted = std::get_if<Admitted>(&decision);
+    ASSERT_NE(admitted, nullptr);
+    const std::string summary =
+        explain(node, admitted->next, pod("web", with("14", "1Gi"))).summary;
+    EXPECT_THAT(summary, HasSubstr("NUMA nodes 0 and 1 together lack "));
+    EXPECT_EQ(summary.find(" (CPU 1 is not reserved, but full-pcpus-only gives whole cores, and it "
+                           "shares its core with a reserved CPU)") != std::string::npos,
+              only_whole)
+        << summary;
+  }
 }
 
 TEST(Causes, WhatTheNodeDoesNotHaveIsCalledSo) {

@@ -668,8 +668,8 @@ TEST(Explain, ContainersOfThePodThatWereServedBeforeAreHolders) {
   EXPECT_THAT(explained.summary, HasSubstr("Container three of default/web needs 4 CPUs"));
   const OccupiedPlace& place = explained.table.at(0).places.at(0);
   EXPECT_EQ(place.holders,
-            (std::vector<Holder>{{ref_of(web), "", place.held, {}, /*is_earlier=*/true}}));
-  EXPECT_EQ(to_string(place.holders.at(0)), "default/web, its earlier containers");
+            (std::vector<Holder>{{ref_of(web), "one", place.held, {}, /*is_earlier=*/true}}));
+  EXPECT_EQ(to_string(place.holders.at(0)), "default/web/one");
 }
 
 TEST(Explain, HoldersAreListedWithTheLargestFirst) {
@@ -797,6 +797,20 @@ TEST(Explain, ALooserPolicyIsFound) {
           find_remedies(used.node(), used.state(), pod("web", {{"cpu", "3"}, {"memory", "1Gi"}}))),
       Contains("topologyManagerPolicy: restricted -> best-effort (it may then be on several "
                "NUMA nodes)"));
+}
+
+TEST(Explain, AFeatureGateThatGivesUpExclusiveCpusSaysSo) {
+  Config config = aligning_config("single-numa-node");
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  const Amounts five = {{"cpu", "5"}, {"memory", "1Gi"}};
+  PodSpec web = pod("web", five);
+  web.resources = container("", five).resources;
+  TestNode used({}, config);
+  ASSERT_EQ(used.admit(pod("a", {{"cpu", "6"}, {"memory", "1Gi"}})), "");
+  ASSERT_EQ(used.admit(pod("b", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
+  EXPECT_THAT(texts(find_remedies(used.node(), used.state(), web)),
+              Contains(HasSubstr("PodLevelResourceManagers true -> false (no container of a pod "
+                                 "with pod-level resources has exclusive CPUs then)")));
 }
 
 TEST(Explain, TheSameArgumentsGiveTheSameExplanation) {

@@ -31,6 +31,8 @@ TEST(Wrapped, BreaksBehindSeparators) {
   EXPECT_EQ(wrapped("", 3), Lines{""});
   EXPECT_EQ(wrapped("0-1,4,6-15", 6), (Lines{"0-1,4,", "6-15"}));
   EXPECT_EQ(wrapped("kube-system/dns-7db6", 13), (Lines{"kube-system/", "dns-7db6"}));
+  EXPECT_EQ(wrapped("shop/db 4, shop/mq 4", 16), (Lines{"shop/db 4, ", "shop/mq 4"}));
+  EXPECT_EQ(wrapped("is Burstable, not", 13), (Lines{"is Burstable,", "not"}));
   EXPECT_EQ(wrapped("dns-7db6", 5), (Lines{"dns-", "7db6"}));
   EXPECT_EQ(wrapped("abcdef", 4), (Lines{"abcd", "ef"}));
   EXPECT_EQ(wrapped("─│─", 2), (Lines{"─│", "─"}));
@@ -52,6 +54,10 @@ TEST(WrappedLines, BreakBetweenWordsOfATerminalsLines) {
   EXPECT_EQ(wrapped_lines("─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─\n", style), "─ ─ ─ ─ ─ ─ ─ ─ ─ ─\n  ─\n");
   EXPECT_EQ(wrapped_lines("  pinfold defragment --for web.yaml\n", style),
             "  pinfold defragment --for web.yaml\n");
+  EXPECT_EQ(wrapped_lines("run 'pinfold repair dir' as root, now\n", style),
+            "run\n  'pinfold repair dir'\n  as root, now\n");
+  EXPECT_EQ(wrapped_lines("a long 'pinfold repair this dir' x\n", style),
+            "a long\n  'pinfold repair this dir'\n  x\n");
   EXPECT_EQ(wrapped_lines("one two three four five six\n", {.width = 20, .wraps = false}),
             "one two three four five six\n");
 }

@@ -160,6 +160,22 @@ TEST(Defragment, SaysThatItHasNotSearchedForLong) {
   EXPECT_EQ(none->next, state);
 }
 
+/// A pod that can be admitted again after 'new' is found without a search.
+TEST(Defragment, ASingleMoveIsFoundInOneStep) {
+  const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
+  const PodSpec pod = wanted("new", 5);
+  const auto plan = plan_defragmentation(node, fragmented(node), pod, {.steps = 1});
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_TRUE(plan->possible);
+  EXPECT_FALSE(plan->optimal);
+  ASSERT_EQ(plan->moves.size(), 1U);
+  EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
+  EXPECT_EQ(plan->moves.front().id.pod, PodUid("a"));
+  EXPECT_EQ(overlap(node, plan->next), "");
+  EXPECT_EQ(start_error(node, plan->next), "");
+  EXPECT_TRUE(std::holds_alternative<Admitted>(decide(node, plan->next, pod)));
+}
+
 /// 'new' needs two NUMA nodes together: the empty one, and one that a single move empties.
 TEST(Defragment, ASearchThatEndsEarlyLeavesNoMoveThatIsNotNeeded) {
   const Node node = node_of(machine_of({.numa = 4, .cpus = 8, .gib = 32}),

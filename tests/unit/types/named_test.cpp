@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace pinfold {
@@ -26,6 +28,17 @@ TEST(Named, BytesWithAUnit) {
   EXPECT_EQ(bytes_named(std::uint64_t{2} << 30U), "2Gi");
   EXPECT_EQ(bytes_named(0), "0 bytes");
   EXPECT_EQ(bytes_named(1500), "1500 bytes");
+}
+
+TEST(Named, ASingleNameIsNotHiddenBehindACount) {
+  const std::vector<std::string> names = {"a", "b", "c", "d"};
+  EXPECT_EQ(listed(first_named(names, 4, "more")), "a, b, c and d");
+  EXPECT_EQ(listed(first_named(names, 3, "more")), "a, b, c and d");
+  EXPECT_EQ(listed(first_named(names, 2, "more pods")), "a, b and 2 more pods");
+  EXPECT_EQ(listed(first_named({"a", "b"}, 1, "more")), "a and b");
+  EXPECT_EQ(listed(first_named({}, 1, "more")), "");
+  EXPECT_EQ(some_named(names, 3), "a, b, c, d");
+  EXPECT_EQ(some_named(names, 2), "a, b and 2 more");
 }
 
 }  // namespace

@@ -39,13 +39,13 @@ bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0x
 std::size_t end_of_line(std::string_view text, std::size_t columns) {
   std::size_t used = 0;
   std::size_t separator = 0;
-  std::size_t hyphen = 0;
+  std::size_t in_name = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (begins_character(text[i]) && used++ == columns) {
-      return separator != 0 ? separator : hyphen != 0 ? hyphen : i;
+      return separator != 0 ? separator : in_name != 0 ? in_name : i;
     }
-    if (text[i] == ',' || text[i] == '/' || text[i] == ' ') separator = i + 1;
-    if (text[i] == '-') hyphen = i + 1;
+    if (text[i] == ',' || text[i] == ' ') separator = i + 1;
+    if (text[i] == '-' || text[i] == '/') in_name = i + 1;
   }
   return text.size();
 }
@@ -61,9 +61,16 @@ std::size_t byte_at(std::string_view text, std::size_t column) {
 
 /// Returns the blank at which a line is broken; npos if no word ends within or after the width.
 std::size_t break_of(std::string_view line, std::size_t width) {
+  constexpr auto kNone = std::string_view::npos;
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
-  const std::size_t blank = line.rfind(' ', byte_at(line, width));
-  return blank != std::string_view::npos && blank > begin ? blank : line.find(' ', begin);
+  std::size_t blank = line.rfind(' ', byte_at(line, width));
+  if (blank == kNone || blank <= begin) blank = line.find(' ', begin);
+  if (blank == kNone) return kNone;
+  const std::size_t command = line.rfind("'pinfold ", blank);
+  const std::size_t end = command == kNone ? kNone : line.find('\'', command + 1);
+  if (end == kNone || end < blank) return blank;
+  const std::size_t before = line.rfind(' ', command);
+  return before != kNone && before > begin ? before : line.find(' ', end);
 }
 
 /// Returns the first characters of a line, with all of its colours.
@@ -83,22 +90,27 @@ std::string cut_line(std::string_view line, std::size_t columns) {
   return out;
 }
 
-}  // namespace
-
-Style terminal_style() {
+/// Returns the style of an open file.
+Style style_of(int file) {
   Style style;
   style.unicode = locale_is_utf8();
-  if (::isatty(STDOUT_FILENO) == 0) {
+  if (::isatty(file) == 0) {
     style.wraps = false;  // another program reads lines
     return style;
   }
   style.colour = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+  if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     style.width = std::clamp<std::size_t>(size.ws_col, 60, 240);
   }
   return style;
 }
+
+}  // namespace
+
+Style terminal_style() { return style_of(STDOUT_FILENO); }
+
+Style message_style() { return style_of(STDERR_FILENO); }
 
 std::string paint(const Style& style, Paint colour, std::string_view text) {
   if (!style.colour || colour == Paint::kPlain || text.empty()) return escaped(text);
@@ -142,7 +154,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
     const std::size_t end = end_of_line(text, std::max<std::size_t>(width, 1));
     lines.push_back(colour + std::string(text.substr(0, end)));
     if (!colour.empty()) lines.back() += kPlain;
-    text.remove_prefix(end);
+    text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
   } while (!text.empty());
   return lines;
 }

@@ -111,6 +111,13 @@ std::string comparison_text(const verbs::Comparison& comparison) {
                      table.render(terminal_style()));
 }
 
+std::string FirstOfEach::shown(const std::string& name, const std::string& text) {
+  constexpr std::size_t kLong = 60;
+  if (text.size() < kLong) return text;
+  const auto [first, is_new] = first_.try_emplace(text, name);
+  return is_new || first->second == name ? text : "as " + first->second;
+}
+
 std::string trace_text(const Trace& trace) {
   std::size_t source = 0;
   std::size_t object = 0;
@@ -119,9 +126,10 @@ std::string trace_text(const Trace& trace) {
     object = std::max(object, fact.object.size());
   }
   std::string text;
+  FirstOfEach each;
   for (const TraceFact& fact : trace.facts) {
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", fact.source, source, escaped(fact.object), object,
-                        escaped(fact.text));
+                        escaped(each.shown(fact.object, fact.text)));
   }
   return wrapped_lines(text, terminal_style(), source + object + 4);
 }

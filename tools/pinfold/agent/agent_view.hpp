@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,15 @@ namespace pinfold::tools {
 [[nodiscard]] std::string comparison_text(const verbs::Comparison& comparison);
 /// Formats the facts of a trace, one line each.
 [[nodiscard]] std::string trace_text(const Trace& trace);
+
+/// Prints the long texts about several names only once.
+class FirstOfEach {
+ public:
+  /// Returns the text, or "as NAME" if it is long and an earlier name had the same one.
+  [[nodiscard]] std::string shown(const std::string& name, const std::string& text);
+
+ private:
+  std::map<std::string, std::string> first_;  ///< text to name
+};
 
 }  // namespace pinfold::tools

@@ -1,19 +1,52 @@
 #include "agent/command_line.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+#include <vector>
 
 #include "agent/config_source.hpp"
+#include "checkpoint/checkpoint_repair.hpp"
 #include "pinfold/agent/kept_state.hpp"
+#include "pinfold/checkpoint/note.hpp"
 #include "pinfold/text/words.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
 namespace {
 
-/// Returns "pinfold checkpoint repair --config FILE ...".
-std::string repair_command(NodeOptions options) {
+/// Returns "'pinfold checkpoint repair --config FILE ... DIRECTORY'".
+std::string repair_command(NodeOptions options, const std::string& command) {
+  const std::string directory = options.state_dir;
   options.state_dir = NodeOptions().state_dir;  // that command takes it as its argument
   options.insecure_state_dir = false;
-  return command_line("checkpoint repair", options);
+  options.pod_logs.clear();  // that command has no such option
+  return fmt::format("'{} {}'", command_line(command, options), shell_word(directory));
+}
+
+/// Returns the losses: "a: x; b: y; and 2 more".
+std::string losses_text(const std::vector<checkpoint::Note>& lost) {
+  std::vector<std::string> parts;
+  for (const checkpoint::Note& note : lost) {
+    parts.push_back(fmt::format("{}: {}", note.object, note.text));
+  }
+  return fmt::format("{}", fmt::join(first_named(std::move(parts), 3, "more"), "; "));
+}
+
+/// Returns the repair that works, with what it costs.
+std::string repair_advice(const NodeOptions& options) {
+  const std::string repair = repair_command(options, "checkpoint repair");
+  const auto preview = preview_repair(options);
+  if (!preview) return repair + " recovers what can be read";
+  if (!preview->starts) {
+    return repair_command(options, "checkpoint repair --dry-run") +
+           " shows what is wrong; no repair makes it start";
+  }
+  if (preview->lost.empty()) return repair + " repairs the files, and nothing is lost";
+  return fmt::format("{} repairs the files, and this is lost: {}",
+                     repair_command(options, "checkpoint repair --accept-loss"),
+                     losses_text(preview->lost));
 }
 
 /// Returns how a pod is removed although a kubelet does not start from the state.
@@ -24,8 +57,6 @@ std::string remove_command(NodeOptions options) {
 
 /// Returns what to do about the error of a state that does not start: "; ...".
 std::string advice_for(const NodeOptions& options, const std::string& message) {
-  const std::string repair =
-      fmt::format("'{} {}'", repair_command(options), shell_word(options.state_dir));
   if (message.find("default cpuset cannot be empty") != std::string::npos) {
     return fmt::format(
         "; exclusive CPUs have used up the shared pool, and a kubelet does not start without one: "
@@ -33,7 +64,7 @@ std::string advice_for(const NodeOptions& options, const std::string& message) {
         remove_command(options));
   }
   if (message.find("differs from state checkpoint policy") == std::string::npos) {
-    return fmt::format("; {} recovers what can be read", repair);
+    return "; " + repair_advice(options);
   }
   if (!names_config(options) && !has_own_config(options)) {
     return fmt::format(
@@ -42,9 +73,9 @@ std::string advice_for(const NodeOptions& options, const std::string& message) {
         own_config_file(options));
   }
   return fmt::format(
-      "; the state belongs to another configuration: name that one with --config, or switch to "
-      "this one with '{}', in a kubelet's directory with {}",
-      command_line("reconfigure", options), repair);
+      "; the state belongs to another configuration: name that one with --config, or use this one: "
+      "{}",
+      repair_advice(options));
 }
 
 }  // namespace

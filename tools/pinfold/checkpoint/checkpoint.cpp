@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/checkpoint_verdicts.hpp"
@@ -11,6 +12,7 @@
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -98,14 +100,10 @@ json json_of(const MemoryCheckpoint& state, const std::string& policy) {
 
 /// Returns the first few names of lost items.
 std::string names_of(const std::vector<checkpoint::Difference>& lost) {
-  constexpr std::size_t kShown = 3;
   std::vector<std::string> names;
   names.reserve(lost.size());
   for (const auto& difference : lost) names.push_back(escaped(difference.object));
-  const std::size_t more = names.size() - std::min(names.size(), kShown);
-  names.resize(names.size() - more);
-  return fmt::format("{}{}", fmt::join(names, ", "),
-                     more == 0 ? "" : fmt::format(" and {} more", more));
+  return some_named(std::move(names), 3);
 }
 
 std::string text_of(const std::vector<KubeletReading>& verdicts) {

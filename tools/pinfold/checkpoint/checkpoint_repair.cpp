@@ -1,8 +1,12 @@
+#include "checkpoint/checkpoint_repair.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <system_error>
+#include <utility>
 
 #include "agent/agent_session.hpp"
 #include "agent/config_source.hpp"
@@ -327,28 +331,43 @@ Result<void> check_policy(const RepairOptions& options, const NodeConfig& config
   return {};
 }
 
-Result<ExitStatus> run(const RepairOptions& options) {
-  const std::string& path = options.node.state_dir;
-  PINFOLD_LET(const auto fs, open_files_directory(path));
+/// What a repair works on.
+struct RepairInput {
+  std::unique_ptr<cp::Fs> fs;
+  NodeConfig config;
+  Node node;
+  cp::ContainerIds ids;
+  Directory directory;
+};
+
+Result<RepairInput> read_for_repair(const RepairOptions& options) {
+  PINFOLD_LET(auto fs, open_files_directory(options.node.state_dir));
   NodeOptions read_as = options.node;
   read_as.insecure_state_dir = options.is_insecure || options.dry_run;
   PINFOLD_LET(auto config, read_config(read_as));
-  PINFOLD_LET(const auto node, make_node(options.node, config.config));
-  PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
+  PINFOLD_LET(auto node, make_node(options.node, config.config));
+  PINFOLD_LET(auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET(auto directory, read(*fs, options.node));
   PINFOLD_TRY(check_policy(options, config, directory.files));
-  const RepairTarget target = target_of(node, config);
-  RepairOutcome outcome = evaluate(options, target, ids, directory);
+  return RepairInput{std::move(fs), std::move(config), std::move(node), std::move(ids),
+                     std::move(directory)};
+}
+
+Result<ExitStatus> run(const RepairOptions& options) {
+  PINFOLD_LET(auto input, read_for_repair(options));
+  Directory& directory = input.directory;
+  const RepairTarget target = target_of(input.node, input.config);
+  RepairOutcome outcome = evaluate(options, target, input.ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Completes an interrupted commit, and locks out other writers until the end.
-    PINFOLD_LET(auto store,
-                cp::Store::open(path, cp::kLockTimeout, cp::owner_check(options.is_insecure)));
+    PINFOLD_LET(auto store, cp::Store::open(options.node.state_dir, cp::kLockTimeout,
+                                            cp::owner_check(options.is_insecure)));
     const bool had_journal = directory.has_journal;
-    PINFOLD_LET(directory, read(*fs, options.node));
+    PINFOLD_LET(directory, read(*input.fs, options.node));
     directory.has_journal = had_journal;
-    outcome = evaluate(options, target, ids, directory);
+    outcome = evaluate(options, target, input.ids, directory);
     if (outcome.needed && outcome.allowed) {
-      PINFOLD_LET(outcome.kept, write(store, *fs, outcome.repaired, directory));
+      PINFOLD_LET(outcome.kept, write(store, *input.fs, outcome.repaired, directory));
       outcome.written = true;
     }
   }
@@ -357,6 +376,16 @@ Result<ExitStatus> run(const RepairOptions& options) {
 }
 
 }  // namespace
+
+Result<RepairPreview> preview_repair(const NodeOptions& node) {
+  RepairOptions options;
+  options.node = node;
+  options.dry_run = true;
+  PINFOLD_LET(const auto input, read_for_repair(options));
+  RepairOutcome outcome =
+      evaluate(options, target_of(input.node, input.config), input.ids, input.directory);
+  return RepairPreview{outcome.starts, std::move(outcome.repaired.lost)};
+}
 
 cli::Command checkpoint_repair_command() {
   auto options = std::make_shared<RepairOptions>();

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "agent/agent_session.hpp"
@@ -14,6 +16,7 @@
 #include "commands.hpp"
 #include "documents.hpp"
 #include "input.hpp"
+#include "node/explain_later.hpp"
 #include "node/explain_memory.hpp"
 #include "node/explain_offline.hpp"
 #include "node/kubelet_pods.hpp"
@@ -116,6 +119,8 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
   PINFOLD_LET(const auto pods, read_pods(options.files, RejectedPods::kDecide));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   std::vector<Explained> all;
+  std::vector<PodSpec> admitted;   // in this call, in its order
+  std::vector<std::size_t> turns;  // by explanation: how many pods were admitted before it
   for (const PodSpec& pod : pods) {
     const bool is_selected = options.pod.empty() || is_called(pod, options.pod);
     const ActivePod* const active = state.node.find(pod.uid);
@@ -123,6 +128,7 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
       if (!is_selected) continue;
       PINFOLD_LET(auto explained, explain_active(agent.node(), state.node, pod.uid));
       all.push_back({std::move(explained), state.node});
+      turns.push_back(admitted.size());
       continue;
     }
     // Like admit, answers nothing for another spec that takes something from what runs.
@@ -131,13 +137,20 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
     if (is_selected) {
       all.push_back({explain_now(facts_of(agent), state.node, pod),
                      preview ? preview->next.node : state.node});
+      turns.push_back(admitted.size());
       if (preview) add_rejection(preview->outcomes.front(), all.back().explanation);
     }
+    if (preview && !preview->outcomes.front().rejection) admitted.push_back(pod);
     if (preview) state = std::move(preview->next);  // else it waits for offline CPUs
   }
   if (all.empty()) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("pod '{}': not in {}", options.pod, input_names(options.files)));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto& [explanation, after] = all[i];  // a rejected pod changes nothing
+    const auto later = std::span(admitted).subspan(turns[i]);
+    if (explanation.rejection) name_later_rejections(agent.node(), after, later, explanation);
   }
   return all;
 }
@@ -190,7 +203,7 @@ std::vector<std::string> remedies_of(const Explanation& explanation) {
 /// Returns the sentences before the table: the summary, the reason and the notes.
 std::vector<std::string> opening_of(const Explanation& explanation) {
   std::vector<std::string> all = {explanation.summary + "."};
-  if (explanation.rejection) {
+  if (explanation.rejection && !waits_for_cpus(explanation)) {
     all.push_back(fmt::format("Rejected, {}: {}", explanation.rejection->reason,
                               explanation.rejection->message));
   }
@@ -292,21 +305,15 @@ Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent&
 
 std::string holders_text(const OccupiedPlace& place) {
   constexpr std::size_t kMost = 3;
-  const std::size_t count = place.holders.size();
-  const std::size_t named =
-      count == kMost + 1 ? count : kMost;  // "and 1 more" is as long as a name
   std::vector<std::string> parts;
   for (const Holder& holder : place.holders) {
-    if (parts.size() == named) break;
     std::string part = to_string(holder) + " " + readable(holder.amount, AmountRounding::kDown);
     if (!holder.spread_over.empty()) {
       part += fmt::format(" on NUMA {}", fmt::join(holder.spread_over, ","));
     }
     parts.push_back(std::move(part));
   }
-  std::string text = fmt::format("{}", fmt::join(parts, ", "));
-  if (count > named) text += fmt::format(" and {} more", count - named);
-  return text;
+  return some_named(std::move(parts), kMost);
 }
 
 /// Sums over the NUMA nodes, for an amount that need not be on one of them.
@@ -398,9 +405,11 @@ std::string containers_text(const std::vector<ContainerExplanation>& containers)
                    {"ISOLATION"},
                    {"CPUS, AND WHY", Align::kLeft, true},
                    {"QUOTA, AND WHY", Align::kLeft, true}});
+  FirstOfEach each;
   for (const ContainerExplanation& container : containers) {
-    table.add({container.resources.name, std::string(to_string(container.resources.isolation)),
-               container.cpus, container.quota});
+    const std::string& name = container.resources.name;
+    table.add({name, std::string(to_string(container.resources.isolation)),
+               each.shown(name, container.cpus), container.quota});
   }
   return "\n" + table.render(terminal_style(), 2);
 }
@@ -420,6 +429,20 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
     rest += "\nHow it was decided:\n" + trace_text(explanation.trace);
   }
   return text + rest;
+}
+
+/// Returns "2 of 3 pods are admitted, not shop/web."; "" for one pod.
+std::string count_text(const std::vector<Explained>& all) {
+  std::vector<std::string> others;
+  for (const auto& [explanation, state] : all) {
+    if (!explanation.rejection) continue;
+    others.push_back(explanation.pod.namespace_name + "/" + explanation.pod.name);
+  }
+  if (all.size() < 2) return "";
+  const std::size_t admitted = all.size() - others.size();
+  return "\n" + as_lines({fmt::format("{} of {} pods {} admitted{}.", admitted, all.size(),
+                                      admitted == 1 ? "is" : "are",
+                                      others.empty() ? "" : ", not " + listed(others))});
 }
 
 /// Names the files of the kubelet below --sysfs.
@@ -450,11 +473,14 @@ Result<ExitStatus> run(const ExplainOptions& given) {
                  as_text(explanation, options));
     }
   }
-  if (options.agent.output == OutputFormat::kJson) fmt::print("{}", json_text(document));
-  const bool rejected = std::any_of(all.begin(), all.end(), [](const Explained& one) {
-    return one.explanation.rejection.has_value();
-  });
-  return rejected ? kNo : kYes;
+  fmt::print("{}",
+             options.agent.output == OutputFormat::kJson ? json_text(document) : count_text(all));
+  const auto is_any = [&](auto is_so) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Explained& one) { return is_so(one.explanation); });
+  };
+  if (is_any(waits_for_cpus)) return kBadRequest;  // as `admit`, which fails
+  return is_any([](const Explanation& one) { return one.rejection.has_value(); }) ? kNo : kYes;
 }
 
 }  // namespace

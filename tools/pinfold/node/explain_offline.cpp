@@ -77,9 +77,9 @@ void take_offline(const agent::AdmissionFacts& facts, const NodeState& state,
   }
 }
 
-/// Makes an admission the rejection that it is until the CPUs are back.
-void reject(const CpuSet& offline, const std::string& why, Explanation& explanation) {
-  explanation.rejection = Rejection::unexpected(why);
+/// Makes an admission the refusal that it is until the CPUs are back.
+void refuse(const CpuSet& offline, const std::string& why, Explanation& explanation) {
+  explanation.rejection = Rejection{kUnexpectedReason, why, why};
   explanation.containers.clear();
   Remedy remedy;
   remedy.kind = Remedy::Kind::kOnline;
@@ -92,6 +92,11 @@ void reject(const CpuSet& offline, const std::string& why, Explanation& explanat
 
 }  // namespace
 
+bool waits_for_cpus(const Explanation& explanation) {
+  return std::any_of(explanation.remedies.begin(), explanation.remedies.end(),
+                     [](const Remedy& remedy) { return remedy.kind == Remedy::Kind::kOnline; });
+}
+
 Explanation explain_now(const agent::AdmissionFacts& facts, const NodeState& state,
                         const PodSpec& pod) {
   Explanation explanation = explain(facts.node, state, pod);
@@ -101,12 +106,24 @@ Explanation explain_now(const agent::AdmissionFacts& facts, const NodeState& sta
                                                 : !fits_now(facts.node, state, pod);
   if (!is_stopped) return explanation;
   take_offline(facts, state, explanation);
-  const std::string why = agent::offline_text(state, facts.offline);
-  if (!explanation.rejection) reject(facts.offline, why, explanation);
+  const bool would_fit = !explanation.rejection;
+  // A pod that would fit has the command as its remedy.
+  const std::string why = would_fit ? agent::offline_cause(state, facts.offline)
+                                    : agent::offline_text(state, facts.offline);
+  if (would_fit) refuse(facts.offline, why, explanation);
   explanation.notes.insert(
       explanation.notes.begin(),
       fmt::format("Once {} back: {}", one_or_more(facts.offline, "it is", "they are"),
                   explanation.summary));
+  if (would_fit) {
+    explanation.notes.insert(
+        explanation.notes.begin() + 1,
+        fmt::format("If {} gone for good: 'pinfold reconfigure' takes {} out of the node, and the "
+                    "containers that have {} get other CPUs before any pod does",
+                    one_or_more(facts.offline, "it is", "they are"),
+                    one_or_more(facts.offline, "it", "them"),
+                    one_or_more(facts.offline, "it", "them")));
+  }
   explanation.summary =
       fmt::format("{}/{} needs exclusive CPUs, but {}", pod.namespace_name, pod.name, why);
   return explanation;

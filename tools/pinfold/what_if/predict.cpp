@@ -6,7 +6,8 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
+#include <string>
+#include <vector>
 
 #include "commands.hpp"
 #include "documents.hpp"
@@ -18,6 +19,7 @@
 #include "pinfold/predict/ledger.hpp"
 #include "pinfold/predict/pod_query.hpp"
 #include "pinfold/text/document.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -155,11 +157,7 @@ class Answers {
 
   /// Returns the names, cut after the second one: "a, b and 7 more".
   static std::string name_list(const std::vector<std::string>& names) {
-    constexpr std::size_t kShown = 2;
-    const std::span shown(names.data(), std::min(names.size(), kShown));
-    const std::string more =
-        names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "";
-    return fmt::format("{}{}", fmt::join(shown, ", "), more);
+    return some_named(names, 2);
   }
 
   /// How many nodes answer alike, and the nearest of those that reject.

@@ -18,9 +18,9 @@
 
 namespace pinfold::agent {
 
-/// The end of the error of a kubelet's state whose containers have CPUs that the node lacks or
-/// reserves: `pinfold checkpoint repair` would release what they have.
-inline constexpr std::string_view kNoRepair = "; no repair keeps what these containers have";
+/// In the error of a kubelet's state whose containers have CPUs that the node lacks or reserves:
+/// `pinfold checkpoint repair` would release what they have.
+inline constexpr std::string_view kNoRepair = "; no repair of the files keeps such an assignment";
 
 /// The side file with the values that Pinfold has changed: see quiet::encode_kept.
 inline constexpr std::string_view kKnobsFileName = ".pinfold_knobs";

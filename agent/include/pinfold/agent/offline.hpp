@@ -19,13 +19,16 @@ namespace pinfold::agent {
 /// Returns whether a container of the pod needs more exclusive CPUs than it has.
 [[nodiscard]] bool needs_cpus(const Node& node, const NodeState& state, const PodSpec& pod);
 
-/// Returns whose exclusive CPUs these are: "4 of a/x/c, 14-15 of no container", "no container has
-/// them".
+/// Returns whose exclusive CPUs these are: "a/x/c has them", "4 of a/x/c, 14-15 of no container",
+/// "no container has them".
 [[nodiscard]] std::string owners_of(const ContainerMap<CpuSet>& assignments, const PodNames& names,
                                     CpuSet cpus);
 
-/// Says that no container gets exclusive CPUs while some are offline, whose these are, and the
-/// command that brings them back. Domain: `offline` is not empty.
+/// Says that no container gets exclusive CPUs while some are offline, and whose these are. Domain:
+/// `offline` is not empty.
+[[nodiscard]] std::string offline_cause(const NodeState& state, const CpuSet& offline);
+/// Returns the same with the command that brings them back, and the one for a machine that has lost
+/// them for good.
 [[nodiscard]] std::string offline_text(const NodeState& state, const CpuSet& offline);
 /// Returns "chcpu --enable 4,14-15".
 [[nodiscard]] std::string online_command(const CpuSet& cpus);

@@ -132,6 +132,7 @@ struct Config {
   std::string kube_reserved_cgroup;
   std::string system_reserved_cgroup;
   bool cgroups_per_qos = true;
+  std::optional<bool> fail_cgroup_v1;  ///< failCgroupV1; its default depends on the version
   std::vector<std::string> enforce_node_allocatable = {"pods"};
   std::map<std::string, std::string> eviction_soft;
   std::map<std::string, std::string> eviction_soft_grace_period;

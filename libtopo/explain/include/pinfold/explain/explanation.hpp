@@ -13,7 +13,7 @@ namespace pinfold {
 /// The share of a resource at one place that a container, or a pod as a whole, holds.
 struct Holder {
   PodRef pod;
-  std::string container;  ///< "": the pod as a whole
+  std::string container;  ///< "": the pod as a whole, or several of its containers
   Quantity amount;
   /// OS ids of the NUMA nodes over which the amount is spread, if there are several.
   std::vector<std::int32_t> spread_over;
@@ -22,7 +22,8 @@ struct Holder {
 
   friend bool operator==(const Holder&, const Holder&) = default;
 };
-/// "shop/db/main"; "UID/main" for a held pod; "shop/db" for a whole pod.
+/// "shop/db/main"; "UID/main" for a held pod; "shop/db" for a whole pod; "shop/web itself" for
+/// several containers of the explained pod.
 [[nodiscard]] std::string to_string(const Holder& holder);
 
 struct OccupiedPlace : PlaceAmounts {

@@ -12,8 +12,8 @@
 
 namespace pinfold {
 
-/// A change that gets a rejected pod admitted, as confirmed by decide(). One of the members after
-/// `text` contains the change.
+/// A change that gets a rejected pod admitted, as confirmed by decide(). The members after `text`
+/// contain it: one of them, or `pod` and `config` if both have to change.
 struct Remedy {
   enum class Kind {
     kRequest,  ///< the pod's requests change: `pod`
@@ -39,8 +39,8 @@ struct Remedy {
 [[nodiscard]] std::string_view to_string(Remedy::Kind kind);
 
 inline constexpr std::size_t kMoveSteps = 100;  ///< PlanOptions::steps of the first search
-/// PlanOptions::steps of a second search, if the first one finds several moves and perhaps not the
-/// fewest.
+/// PlanOptions::steps of a second search, if the first one ends early and does not find a single
+/// move.
 inline constexpr std::size_t kMoreMoveSteps = 1000;
 
 }  // namespace pinfold

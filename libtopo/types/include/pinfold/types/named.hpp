@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/types/cpuset.hpp"
 #include "pinfold/types/named.hpp"
@@ -24,5 +26,14 @@ namespace pinfold {
 
 /// Returns "2Gi", "1500 bytes": the notation of manifests where it has a unit.
 [[nodiscard]] std::string bytes_named(std::uint64_t bytes);
+
+/// Cuts the names of a sentence after the first `most`, and appends how many are left out: "2 more
+/// pods" for a `rest` of "more pods". A single name stays: it says more than "1 more".
+[[nodiscard]] std::vector<std::string> first_named(std::vector<std::string> names, std::size_t most,
+                                                   std::string_view rest);
+/// Returns "a, b, c", or "a, b and 2 more" with the first `most` of more names than one more.
+[[nodiscard]] std::string some_named(std::vector<std::string> names, std::size_t most);
+/// Returns "a, b and c".
+[[nodiscard]] std::string listed(const std::vector<std::string>& parts);
 
 }  // namespace pinfold

@@ -19,6 +19,8 @@ struct Style {
 /// Returns the style of standard output: colour on a terminal unless NO_COLOR is set or TERM is
 /// dumb, the terminal's width, and ASCII if the locale is not UTF-8.
 [[nodiscard]] Style terminal_style();
+/// Returns that of standard error.
+[[nodiscard]] Style message_style();
 
 enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
 /// Colours text. Escapes control characters, so the text must not be painted already.
@@ -29,12 +31,12 @@ enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, 
 [[nodiscard]] std::string pad_right(std::string text, std::size_t width);
 [[nodiscard]] std::string pad_left(std::string text, std::size_t width);
 
-/// Breaks text into lines of at most `width` columns, after a comma, slash or space, else after a
+/// Breaks text into lines of at most `width` columns, after a comma or space, else after a slash or
 /// hyphen, else within a word. If the whole text is painted, so is each line. Never empty.
 [[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 /// Breaks lines of plain text that are wider than the style between words, if it wraps. Later parts
-/// are indented by `hang` more columns than their line. A line that is a command of pinfold stays
-/// whole, so that it can be copied.
+/// are indented by `hang` more columns than their line. A command of pinfold stays whole, so that
+/// it can be copied: a line that is one, and one in single quotes.
 [[nodiscard]] std::string wrapped_lines(std::string_view text, const Style& style,
                                         std::size_t hang = 2);
 /// Puts as many facts on each line as fit the width; wraps longer ones. Lines end with a newline.

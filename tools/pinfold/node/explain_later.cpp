@@ -1,0 +1,51 @@
+#include "node/explain_later.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace pinfold::tools {
+namespace {
+
+/// Decides about a pod as `explain` does. Returns the reason for a rejection, which leaves the
+/// state unchanged; nullopt if the pod is admitted.
+std::optional<std::string> admit_into(const Node& node, NodeState& state, const PodSpec& pod) {
+  Decision decision =
+      decide(node, state, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
+  if (auto* const admitted = std::get_if<Admitted>(&decision)) {
+    state = std::move(admitted->next);
+    return std::nullopt;
+  }
+  return std::get<Rejected>(decision).why.reason;
+}
+
+}  // namespace
+
+void name_later_rejections(const Node& node, const NodeState& before,
+                           std::span<const PodSpec> admitted_later, Explanation& explanation) {
+  for (Remedy& remedy : explanation.remedies) {
+    const bool is_tried = remedy.online.empty() && (remedy.kind == Remedy::Kind::kRequest ||
+                                                    remedy.kind == Remedy::Kind::kPods);
+    if (!is_tried) continue;
+    NodeState state = before;
+    for (const PodUid& uid : remedy.pods) state = remove_pod(node, std::move(state), uid);
+    if (admit_into(node, state, remedy.pod.value_or(explanation.pod))) continue;
+    std::vector<std::string> rejected;
+    for (const PodSpec& pod : admitted_later) {
+      const auto reason = admit_into(node, state, pod);
+      if (reason) {
+        rejected.push_back(fmt::format("{}/{} ({})", pod.namespace_name, pod.name, *reason));
+      }
+    }
+    if (rejected.empty()) continue;
+    remedy.text +=
+        fmt::format("; then {} of the same call would be rejected", fmt::join(rejected, ", "));
+  }
+}
+
+}  // namespace pinfold::tools
