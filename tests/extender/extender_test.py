@@ -120,6 +120,12 @@ class ExtenderTest(unittest.TestCase):
         until(lambda: "a" in extender.filter(pod("p", 8), ["a"])["FailedNodes"], "the change")
         self.assertEqual(self.api.count("noderesourcetopologies", watch=False), 1)
 
+    def test_watches_nodes_for_their_metadata(self):
+        self.api.put("nodes", "a", {})
+        extender = self.start_ready()
+        self.api.put("nodes", "b", {})
+        until(lambda: 'pinfold_extender_objects{kind="nodes"} 2' in extender.get("/metrics")[1], "the node")
+
     def test_lists_in_pages(self):
         for i in range(1234):
             self.api.put("pods", f"p{i}", pod(f"p{i}", 1, "elsewhere"))
