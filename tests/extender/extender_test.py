@@ -67,7 +67,7 @@ class ExtenderTest(unittest.TestCase):
         extender = self.start_ready()
         result = extender.filter(pod("p", 6), ["a", "b", "unknown"])
         self.assertEqual(result["NodeNames"], ["a", "unknown"])
-        self.assertEqual(result["FailedNodes"], {"b": "no NUMA node has cpu 6 free (nearest: b: node-1 lacks cpu 2)"})
+        self.assertEqual(result["FailedAndUnresolvableNodes"], {"b": "no NUMA node has cpu 6 free (nearest: b: node-1 lacks cpu 2)"})
         status, text = extender.post("prioritize", {"Pod": pod("p", 6), "NodeNames": ["a", "unknown"]})
         self.assertEqual((status, json.loads(text)), (200, [{"Host": "a", "Score": 10}, {"Host": "unknown", "Score": 0}]))
         victims = {"unknown": {"Pods": [{"UID": "x"}], "NumPDBViolations": 0}, "b": {"Pods": [], "NumPDBViolations": 0}}
@@ -94,7 +94,7 @@ class ExtenderTest(unittest.TestCase):
         extender = self.start_ready()
         self.assertEqual(extender.filter(pod("p", 6), ["a"])["NodeNames"], ["a"])
         self.api.put("pods", "p", pod("p", 6, "a"))
-        until(lambda: "it has 2" in extender.filter(pod("q", 6), ["a"])["FailedNodes"].get("a", ""), "the pod counts")
+        until(lambda: "it has 2" in extender.filter(pod("q", 6), ["a"])["FailedAndUnresolvableNodes"].get("a", ""), "the pod counts")
         self.api.delete("pods", "p")
         until(lambda: extender.filter(pod("q", 6), ["a"])["NodeNames"] == ["a"], "the pod no longer counts")
 
@@ -106,7 +106,7 @@ class ExtenderTest(unittest.TestCase):
             self.api.drop_watches()
             self.api.put("noderesourcetopologies", "a", topology(free, 0))
             self.api.compact()
-            until(lambda: f"it has {free}" in extender.filter(pod("p", 8), ["a"])["FailedNodes"].get("a", ""),
+            until(lambda: f"it has {free}" in extender.filter(pod("p", 8), ["a"])["FailedAndUnresolvableNodes"].get("a", ""),
                   f"{free} CPUs are free")
             self.assertGreater(self.api.count("noderesourcetopologies", watch=False), lists)
 
@@ -117,7 +117,7 @@ class ExtenderTest(unittest.TestCase):
         self.api.drop_watches()
         until(lambda: self.api.count("noderesourcetopologies", watch=True) > watches, "another watch")
         self.api.put("noderesourcetopologies", "a", topology(1, 1))
-        until(lambda: "a" in extender.filter(pod("p", 8), ["a"])["FailedNodes"], "the change")
+        until(lambda: "a" in extender.filter(pod("p", 8), ["a"])["FailedAndUnresolvableNodes"], "the change")
         self.assertEqual(self.api.count("noderesourcetopologies", watch=False), 1)
 
     def test_watches_nodes_for_their_metadata(self):
@@ -162,7 +162,7 @@ class ExtenderTest(unittest.TestCase):
             file.write("second\n")
         self.api.drop_watches()
         self.api.put("noderesourcetopologies", "a", topology(1, 1))
-        until(lambda: "a" in extender.filter(pod("p", 6), ["a"])["FailedNodes"], "the change")
+        until(lambda: "a" in extender.filter(pod("p", 6), ["a"])["FailedAndUnresolvableNodes"], "the change")
 
     def test_garbage_is_answered_with_what_was_expected(self):
         extender = self.start_ready()
