@@ -2,7 +2,6 @@
 """extender_test.py PROGRAM [TEST ...]: pinfold-extender between a fake API server and calls like kube-scheduler's."""
 
 import contextlib
-import http.client
 import json
 import os
 import re
@@ -16,30 +15,10 @@ import tempfile
 import unittest
 
 from fake_api_server import FakeApiServer
+from running_extender import Extender, pod, topology
 from waiting import SECONDS, until
 
 PROGRAM = sys.argv.pop(1)
-
-
-def zone(name, cpus, available):
-    return {"name": name, "type": "Node",
-            "resources": [{"name": "cpu", "capacity": str(cpus), "allocatable": str(cpus), "available": str(available)}]}
-
-
-def topology(first, second, policy="single-numa-node"):
-    return {"kind": "NodeResourceTopology", "apiVersion": "topology.node.k8s.io/v1alpha2",
-            "attributes": [{"name": "topologyManagerPolicy", "value": policy},
-                           {"name": "topologyManagerScope", "value": "pod"}],
-            "zones": [zone("node-0", 8, first), zone("node-1", 8, second)]}
-
-
-def pod(name, cpus, node=None):
-    amounts = {"cpu": str(cpus), "memory": "1Gi"}
-    spec = {"containers": [{"name": "c", "resources": {"requests": amounts, "limits": amounts}}]}
-    if node:
-        spec["nodeName"] = node
-    return {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec,
-            "status": {"phase": "Pending"}}
 
 
 def openssl(*arguments):
@@ -63,68 +42,6 @@ def certificates(directory):
     return path
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Extender:
-    """A running program."""
-
-    def __init__(self, directory, api, settings=(), user="{}", cluster=""):
-        self.port, self.health = free_port(), free_port()
-        kubeconfig = os.path.join(directory, "kubeconfig")
-        with open(kubeconfig, "w", encoding="utf-8") as file:
-            file.write(f"current-context: c\ncontexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n"
-                       f"clusters: [{{name: k, cluster: {{server: '{api.url}'{cluster}}}}}]\n"
-                       f"users: [{{name: u, user: {user}}}]\n")
-        file = os.path.join(directory, "extender.yaml")
-        with open(file, "w", encoding="utf-8") as out:
-            defaults = [f"address: 127.0.0.1:{self.port}", f"healthAddress: 127.0.0.1:{self.health}",
-                        f"kubeconfig: {kubeconfig}"]
-            names = [line.split(":")[0] for line in settings]
-            out.write("\n".join([*[line for line in defaults if line.split(":")[0] not in names], *settings]) + "\n")
-        self.log = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen([PROGRAM, "--settings", file], stderr=self.log)
-        self.tls = None
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.terminate()
-        return self.process.wait(SECONDS)
-
-    def said(self):
-        self.log.seek(0)
-        return self.log.read()
-
-    def connect(self, port):
-        if port == self.port and self.tls:
-            return http.client.HTTPSConnection("127.0.0.1", port, timeout=SECONDS, context=self.tls)
-        return http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
-
-    def get(self, path):
-        try:
-            with contextlib.closing(self.connect(self.health)) as connection:
-                connection.request("GET", path)
-                answer = connection.getresponse()
-                return answer.status, answer.read().decode()
-        except OSError:
-            return 0, ""
-
-    def post(self, verb, body):
-        text = body if isinstance(body, (str, bytes)) else json.dumps(body)
-        with contextlib.closing(self.connect(self.port)) as connection:
-            connection.request("POST", f"/{verb}", text, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-
-    def filter(self, wanted, nodes):
-        status, text = self.post("filter", {"Pod": wanted, "Nodes": None, "NodeNames": nodes})
-        assert status == 200, text
-        return json.loads(text)
-
-
 class ExtenderTest(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.mkdtemp()
@@ -133,7 +50,7 @@ class ExtenderTest(unittest.TestCase):
         self.addCleanup(self.api.close)
 
     def start(self, **options):
-        extender = Extender(self.directory, self.api, **options)
+        extender = Extender(PROGRAM, self.directory, self.api, **options)
         self.addCleanup(extender.log.close)
         self.addCleanup(extender.close)
         return extender
@@ -150,7 +67,7 @@ class ExtenderTest(unittest.TestCase):
         extender = self.start_ready()
         result = extender.filter(pod("p", 6), ["a", "b", "unknown"])
         self.assertEqual(result["NodeNames"], ["a", "unknown"])
-        self.assertEqual(result["FailedNodes"], {"b": "no NUMA node has cpu 6 free (nearest: b: node-1 lacks cpu 2)"})
+        self.assertEqual(result["FailedAndUnresolvableNodes"], {"b": "no NUMA node has cpu 6 free (nearest: b: node-1 lacks cpu 2)"})
         status, text = extender.post("prioritize", {"Pod": pod("p", 6), "NodeNames": ["a", "unknown"]})
         self.assertEqual((status, json.loads(text)), (200, [{"Host": "a", "Score": 10}, {"Host": "unknown", "Score": 0}]))
         victims = {"unknown": {"Pods": [{"UID": "x"}], "NumPDBViolations": 0}, "b": {"Pods": [], "NumPDBViolations": 0}}
@@ -177,7 +94,7 @@ class ExtenderTest(unittest.TestCase):
         extender = self.start_ready()
         self.assertEqual(extender.filter(pod("p", 6), ["a"])["NodeNames"], ["a"])
         self.api.put("pods", "p", pod("p", 6, "a"))
-        until(lambda: "it has 2" in extender.filter(pod("q", 6), ["a"])["FailedNodes"].get("a", ""), "the pod counts")
+        until(lambda: "it has 2" in extender.filter(pod("q", 6), ["a"])["FailedAndUnresolvableNodes"].get("a", ""), "the pod counts")
         self.api.delete("pods", "p")
         until(lambda: extender.filter(pod("q", 6), ["a"])["NodeNames"] == ["a"], "the pod no longer counts")
 
@@ -189,7 +106,7 @@ class ExtenderTest(unittest.TestCase):
             self.api.drop_watches()
             self.api.put("noderesourcetopologies", "a", topology(free, 0))
             self.api.compact()
-            until(lambda: f"it has {free}" in extender.filter(pod("p", 8), ["a"])["FailedNodes"].get("a", ""),
+            until(lambda: f"it has {free}" in extender.filter(pod("p", 8), ["a"])["FailedAndUnresolvableNodes"].get("a", ""),
                   f"{free} CPUs are free")
             self.assertGreater(self.api.count("noderesourcetopologies", watch=False), lists)
 
@@ -200,8 +117,14 @@ class ExtenderTest(unittest.TestCase):
         self.api.drop_watches()
         until(lambda: self.api.count("noderesourcetopologies", watch=True) > watches, "another watch")
         self.api.put("noderesourcetopologies", "a", topology(1, 1))
-        until(lambda: "a" in extender.filter(pod("p", 8), ["a"])["FailedNodes"], "the change")
+        until(lambda: "a" in extender.filter(pod("p", 8), ["a"])["FailedAndUnresolvableNodes"], "the change")
         self.assertEqual(self.api.count("noderesourcetopologies", watch=False), 1)
+
+    def test_watches_nodes_for_their_metadata(self):
+        self.api.put("nodes", "a", {})
+        extender = self.start_ready()
+        self.api.put("nodes", "b", {})
+        until(lambda: 'pinfold_extender_objects{kind="nodes"} 2' in extender.get("/metrics")[1], "the node")
 
     def test_lists_in_pages(self):
         for i in range(1234):
@@ -239,7 +162,7 @@ class ExtenderTest(unittest.TestCase):
             file.write("second\n")
         self.api.drop_watches()
         self.api.put("noderesourcetopologies", "a", topology(1, 1))
-        until(lambda: "a" in extender.filter(pod("p", 6), ["a"])["FailedNodes"], "the change")
+        until(lambda: "a" in extender.filter(pod("p", 6), ["a"])["FailedAndUnresolvableNodes"], "the change")
 
     def test_garbage_is_answered_with_what_was_expected(self):
         extender = self.start_ready()

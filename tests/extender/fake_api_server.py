@@ -32,6 +32,11 @@ def parse_object_path(path):
     return PATHS.get(match[1], "pods"), match["name"]
 
 
+def first_choice(handler):
+    """Returns the form of the answer that the client prefers."""
+    return handler.headers["Accept"].split(",")[0]
+
+
 class FakeApiServer:
     def __init__(self, certificate=None, key=None):
         self.changed = threading.Condition()
@@ -217,6 +222,8 @@ class FakeApiServer:
         return handler.send(200, {})
 
     def list(self, handler, kind, query):
+        if ";as=PartialObjectMetadata;" in first_choice(handler):
+            return handler.fail(406, "you requested PartialObjectMetadata, but the requested object is a list")
         limit = int(query.get("limit", "0")) or 1 << 30
         with self.changed:
             if "continue" in query:
@@ -237,6 +244,7 @@ class FakeApiServer:
         end = time.monotonic() + int(query.get("timeoutSeconds", "300"))
         if since < self.oldest:
             return handler.fail(410, "too old resource version")
+        expects_lists = ";as=PartialObjectMetadataList;" in first_choice(handler)
         handler.send_response(200)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Transfer-Encoding", "chunked")
@@ -252,6 +260,8 @@ class FakeApiServer:
                 over = self.generation != generation
                 gone = since < self.oldest
                 version = self.version
+            if expects_lists:
+                break  # no event and no bookmark can be converted to a list
             if over:
                 handler.close_connection = True  # without a last chunk, as a lost connection
                 return None

@@ -124,7 +124,7 @@ std::size_t PodQuery::walk(std::size_t node, Visit&& visit) {
   const ZoneEvaluator& evaluator = *evaluator_of(fleet_->policy(node));
   const Scope& scope = scope_of(node);
   const Plan& plan = scope.plans[fleet_->shape_number(node)];
-  const Fleet::Rows rows = rows_of(node);
+  const Fleet::Rows rows = fleet_->rows(node);
   const auto zones = static_cast<std::size_t>(rows.zones);
   const bool shares = plan.size() > 1;
   reusable_ = {};
@@ -172,26 +172,13 @@ Prediction PodQuery::predict(std::size_t node, ScoringStrategy strategy) {
   return {outcome, scoring.score(), scoring.zones()};
 }
 
-Fleet::Rows PodQuery::rows_of(std::size_t node) const {
-  Fleet::Rows rows = fleet_->rows(node);
-  if (ignores_use_) rows.available = rows.allocatable;
-  return rows;
-}
-
-bool PodQuery::admits_when_empty(std::size_t node) {
-  ignores_use_ = true;
-  const bool admits = predict(node, ScoringStrategy::kLeastNumaNodes).admits();
-  ignores_use_ = false;
-  return admits;
-}
-
 bool PodQuery::requests_zones(std::size_t node) const {
   const Plan& plan = scope_of(node).plans[fleet_->shape_number(node)];
   return std::any_of(plan.begin(), plan.end(), [](const auto& item) { return !item.empty(); });
 }
 
 std::optional<PodQuery::Shortage> PodQuery::shortage(std::size_t node) const {
-  const Fleet::Rows rows = rows_of(node);
+  const Fleet::Rows rows = fleet_->rows(node);
   const std::size_t shape = fleet_->shape_number(node);
   // Zones exclude whole reserved CPUs; the kubelet's check of requests subtracts the exact reserved
   // amount, which is up to 999 thousandths less.

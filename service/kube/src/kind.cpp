@@ -54,10 +54,14 @@ std::string_view path_of(Kind kind) {
   return "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies";
 }
 
-std::string_view accept_of(Kind kind) {
+std::string_view list_accept(Kind kind) {
   if (kind != Kind::kNodes) return "application/json";
-  return "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
-         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+  return "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+}
+
+std::string_view watch_accept(Kind kind) {
+  if (kind != Kind::kNodes) return "application/json";
+  return "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 }
 
 Result<std::string> key_of(Kind kind, const json& object) {

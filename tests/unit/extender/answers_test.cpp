@@ -19,7 +19,7 @@ using testing::IsEmpty;
 using testing::Pair;
 
 ExtenderArgs args_for(const PodSpec& pod, std::vector<std::string> nodes) {
-  return {pod, std::move(nodes), {}};
+  return {pod, std::move(nodes), {}, ""};
 }
 
 class AnswersTest : public testing::Test {
@@ -52,15 +52,6 @@ TEST_F(AnswersTest, OnlyTheNearestNodeIsNamed) {
   EXPECT_THAT(result.failed,
               ElementsAre(Pair("a", "no NUMA node has cpu 5 free (nearest: a: node-1 lacks cpu 1)"),
                           Pair("b", "no NUMA node has cpu 5 free")));
-}
-
-TEST_F(AnswersTest, EvictionsDoNotHelpOnANodeThatIsTooSmall) {
-  view.set_topology(eight_each("a"));
-  const FilterResult result = ask("p", "9", {"a"});
-  EXPECT_THAT(result.failed, IsEmpty());
-  EXPECT_THAT(
-      result.unresolvable,
-      ElementsAre(Pair("a", "no NUMA node has cpu 9 free (nearest: a: node-0 lacks cpu 1)")));
 }
 
 TEST_F(AnswersTest, PodsInFlightAreChargedUntilTheyAreBound) {

@@ -25,6 +25,13 @@ TEST(KubeKind, RejectsObjectsWithoutKey) {
   }
 }
 
+TEST(KubeKind, OnlyListsAskForLists) {
+  EXPECT_TRUE(
+      list_accept(Kind::kNodes).starts_with("application/json;as=PartialObjectMetadataList;"));
+  EXPECT_TRUE(watch_accept(Kind::kNodes).starts_with("application/json;as=PartialObjectMetadata;"));
+  EXPECT_EQ(watch_accept(Kind::kPods), "application/json");
+}
+
 TEST(KubeJson, NamesTheByteOfAnError) {
   EXPECT_EQ(parse_json("{\"a\":}", "request").error().message,
             "request: expected JSON, found an error at byte 6");

@@ -25,9 +25,21 @@ TEST(ExtenderProtocol, ReadsNamesFromASchedulerThatExpectsACache) {
   EXPECT_TRUE(args.objects.empty());
   EXPECT_EQ(args.pod.uid, PodUid("u"));
   EXPECT_EQ(amount_of(args.pod.containers.front().resources.requests, "cpu").value(), 2);
-  EXPECT_EQ(to_json(FilterResult{{1}, {{"a", "why"}}, {}, false}, args),
-            json::parse(R"({"NodeNames":["b"],"FailedNodes":{"a":"why"},
-                            "FailedAndUnresolvableNodes":{},"Error":""})"));
+  EXPECT_EQ(to_json(FilterResult{{1}, {{"a", "why"}}, false}, args),
+            json::parse(R"({"NodeNames":["b"],"FailedNodes":{},
+                            "FailedAndUnresolvableNodes":{"a":"why"},"Error":""})"));
+}
+
+// kube-scheduler waits for the pods that it evicts on the nominated node, and only there.
+TEST(ExtenderProtocol, OnlyTheNominatedNodeIsResolvable) {
+  const auto args =
+      parse_extender_args(
+          R"({"Pod":{"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"c"}]},
+                            "status":{"nominatedNodeName":"b"}},"NodeNames":["a","b"]})")
+          .value();
+  const json answer = to_json(FilterResult{{}, {{"a", "x"}, {"b", "y"}}, false}, args);
+  EXPECT_EQ(answer["FailedNodes"], json::parse(R"({"b":"y"})"));
+  EXPECT_EQ(answer["FailedAndUnresolvableNodes"], json::parse(R"({"a":"x"})"));
 }
 
 TEST(ExtenderProtocol, AnswersWithNodesIfItGotNodes) {
@@ -36,7 +48,7 @@ TEST(ExtenderProtocol, AnswersWithNodesIfItGotNodes) {
                           {"metadata":{"name":"a"}},{"metadata":{"name":"b"},"x":1}]})"))
           .value();
   EXPECT_THAT(args.nodes, ElementsAre("a", "b"));
-  EXPECT_EQ(to_json(FilterResult{{1}, {}, {}, false}, args)["Nodes"],
+  EXPECT_EQ(to_json(FilterResult{{1}, {}, false}, args)["Nodes"],
             json::parse(R"({"items":[{"metadata":{"name":"b"},"x":1}]})"));
 }
 

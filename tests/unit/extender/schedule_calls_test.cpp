@@ -75,14 +75,15 @@ TEST_F(ScheduleCallsTest, APodThatIsBoundMeanwhileDecides) {
   std::thread binding([this] {
     view.use([](ClusterView& of) { of.set_pod(test::watched("p", "6", "a"), kube::Time(1)); });
   });
-  EXPECT_THAT(filter("q")["FailedNodes"]["a"].get<std::string>(), HasSubstr("it has 2"));
+  EXPECT_THAT(filter("q")["FailedAndUnresolvableNodes"]["a"].get<std::string>(),
+              HasSubstr("it has 2"));
   binding.join();
 }
 
 TEST_F(ScheduleCallsTest, SaysHowOldAnAnswerIs) {
   view.use([](ClusterView& of) { of.set_topology(test::eight_each("a", "5", "5")); });
   silence = std::chrono::seconds(200);
-  EXPECT_THAT(filter("p")["FailedNodes"]["a"].get<std::string>(),
+  EXPECT_THAT(filter("p")["FailedAndUnresolvableNodes"]["a"].get<std::string>(),
               HasSubstr("lacks cpu 1); last news of the API server 200 s ago"));
 }
 

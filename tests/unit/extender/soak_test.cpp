@@ -271,7 +271,7 @@ void ask_about(const std::string& uid, std::mt19937_64& random, SoakedView& watc
   const auto undecided =
       random() % 2 == 0 ? scheduling::Undecided::kReport : scheduling::Undecided::kPass;
   watcher.view.use([&](ClusterView& view) {
-    const scheduling::ExtenderArgs args{pod, names, {}};
+    const scheduling::ExtenderArgs args{pod, names, {}, ""};
     (void)scheduling::filter(view, args, watcher.now, undecided);
     (void)scheduling::prioritize(view, args, ScoringStrategy::kLeastNumaNodes, watcher.now);
     if (random() % 4 == 0) (void)scheduling::preempt(view, {pod, victims}, watcher.now);

@@ -86,16 +86,6 @@ TEST(NearMiss, IsEmptyIfThePodIsAligned) {
   EXPECT_EQ(miss(NodeTopology{"n", {}, {}, {}}, cpus_and_gpus("4", "1")), NearMiss{});
 }
 
-TEST(PodQueryEmptyNode, DistinguishesNodesThatAreFullFromThoseThatAreTooSmall) {
-  Fleet fleet;
-  const std::size_t node = fleet.add(split_node("single-numa-node")).value();
-  PodQuery full(fleet, cpus_and_gpus("4", "1"));
-  EXPECT_FALSE(full.predict(node, ScoringStrategy::kLeastNumaNodes).admits());
-  EXPECT_TRUE(full.admits_when_empty(node));
-  EXPECT_FALSE(full.predict(node, ScoringStrategy::kLeastNumaNodes).admits());
-  EXPECT_FALSE(PodQuery(fleet, cpus_and_gpus("17", "1")).admits_when_empty(node));
-}
-
 TEST(PodQueryZones, SaysWhetherAnythingIsAligned) {
   Fleet fleet({kDevice});
   const std::size_t node = fleet.add(split_node("single-numa-node")).value();

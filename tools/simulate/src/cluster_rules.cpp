@@ -52,7 +52,7 @@ class ExtenderRule final : public ClusterRule {
   }
   std::vector<std::size_t> filter(const PodSpec& pod, std::vector<std::size_t> nodes,
                                   Time now) override {
-    scheduling::ExtenderArgs args{pod, {}, {}};
+    scheduling::ExtenderArgs args{pod, {}, {}, ""};
     for (const std::size_t node : nodes) args.nodes.push_back(cluster_node_name(node));
     std::vector<std::size_t> passed = scheduling::filter(view_, args, now).passed;
     for (std::size_t& index : passed) index = nodes[index];

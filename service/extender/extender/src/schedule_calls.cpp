@@ -52,10 +52,8 @@ FilterResult filter_patiently(const CallContext& context, const ExtenderArgs& ar
 /// Adds to the messages how old the answer is, if the API server is away.
 void add_age(std::chrono::seconds silence, FilterResult& result) {
   if (silence.count() == 0) return;
-  for (auto* const nodes : {&result.failed, &result.unresolvable}) {
-    for (auto& [node, why] : *nodes) {
-      why += fmt::format("; last news of the API server {} s ago", silence.count());
-    }
+  for (auto& [node, why] : result.failed) {
+    why += fmt::format("; last news of the API server {} s ago", silence.count());
   }
 }
 
@@ -69,8 +67,7 @@ HttpAnswer answer_filter(const CallContext& context, const std::string& body) {
   }
   FilterResult result = filter_patiently(context, *args);
   add_age(context.silence(), result);
-  context.metrics->count_nodes(result.passed.size(),
-                               result.failed.size() + result.unresolvable.size());
+  context.metrics->count_nodes(result.passed.size(), result.failed.size());
   return {200, text_of(to_json(result, *args))};
 }
 

@@ -74,8 +74,7 @@ class Filtering {
   void explain_rejection(const RejectingNode& rejecting) {
     const std::string& name = args_.nodes[rejecting.index];
     NearMiss miss = query_.near_miss(rejecting.node);
-    const bool is_full = query_.admits_when_empty(rejecting.node);
-    (is_full ? result_.failed : result_.unresolvable)[name] = miss.why;
+    result_.failed[name] = miss.why;
     if (miss.distance >= nearest_.distance || miss.lacks.empty()) return;
     nearest_ = std::move(miss);
     nearest_name_ = name;
@@ -94,11 +93,8 @@ class Filtering {
   /// thousands of different ones do not fit into an event.
   void name_nearest() {
     if (nearest_name_.empty()) return;
-    for (FailedNodes* const nodes : {&result_.failed, &result_.unresolvable}) {
-      const auto found = nodes->find(nearest_name_);
-      if (found == nodes->end()) continue;
-      found->second += fmt::format(" (nearest: {}: {})", nearest_name_, nearest_.lacks);
-    }
+    result_.failed[nearest_name_] +=
+        fmt::format(" (nearest: {}: {})", nearest_name_, nearest_.lacks);
   }
 
   ClusterView& view_;

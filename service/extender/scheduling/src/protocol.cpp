@@ -44,6 +44,14 @@ Result<PodSpec> read_pod_member(const json& document) {
   return spec;
 }
 
+/// Returns the node to which a pod is nominated; "" if it is to none.
+std::string read_nominated(const json& pod) {
+  const json* const status = member(pod, "status");
+  const json* const node =
+      status != nullptr && status->is_object() ? member(*status, "nominatedNodeName") : nullptr;
+  return node != nullptr && node->is_string() ? node->get<std::string>() : "";
+}
+
 Result<std::vector<std::string>> read_names(const json& names) {
   if (!names.is_array()) return fail_field("NodeNames", names, "expected a list of names");
   std::vector<std::string> out;
@@ -109,6 +117,7 @@ Result<ExtenderArgs> parse_extender_args(std::string_view text) {
   PINFOLD_LET(const auto document, parse_object(text));
   ExtenderArgs args;
   PINFOLD_LET(args.pod, read_pod_member(document));
+  args.nominated = read_nominated(*find_member(document, "Pod"));
   if (const json* const names = find_member(document, "NodeNames")) {
     PINFOLD_LET(args.nodes, read_names(*names));
   } else if (const json* const nodes = find_member(document, "Nodes")) {
@@ -120,8 +129,13 @@ Result<ExtenderArgs> parse_extender_args(std::string_view text) {
 }
 
 json to_json(const FilterResult& result, const ExtenderArgs& args) {
-  json out = {{"FailedNodes", result.failed},
-              {"FailedAndUnresolvableNodes", result.unresolvable},
+  json failed = json::object();
+  json unresolvable = json::object();
+  for (const auto& [node, why] : result.failed) {
+    (node == args.nominated ? failed : unresolvable)[node] = why;
+  }
+  json out = {{"FailedNodes", std::move(failed)},
+              {"FailedAndUnresolvableNodes", std::move(unresolvable)},
               {"Error", ""}};
   json passed = json::array();
   const bool has_objects = !args.objects.empty();

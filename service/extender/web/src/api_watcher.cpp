@@ -56,9 +56,11 @@ struct ApiWatcher::Parts {
       body += bytes;
       return body.size() <= kMostBody;
     };
-    const auto code = client.send(
-        {.target = request.target, .accept = accept_of(kind), .is_endless = request.is_watch}, take,
-        stop);
+    const auto code =
+        client.send({.target = request.target,
+                     .accept = request.is_watch ? watch_accept(kind) : list_accept(kind),
+                     .is_endless = request.is_watch},
+                    take, stop);
     if (!received) return received;  // the state machine knows
     if (!code) {
       watch.ended(options.clock(), true);

@@ -87,9 +87,6 @@ class PodQuery {
   /// aligns.
   [[nodiscard]] bool requests_zones(std::size_t node) const;
 
-  /// Returns whether the node would admit the pod if nothing were in use on it.
-  [[nodiscard]] bool admits_when_empty(std::size_t node);
-
  private:
   /// An amount that never fits, for a pod whose exclusive containers leave no shared pool.
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -167,14 +164,11 @@ class PodQuery {
   /// Returns "cpu 4 and example.com/gpu 1".
   [[nodiscard]] std::string amounts_text(std::size_t node,
                                          const std::vector<RowRequest>& requests) const;
-  /// Returns the rows of a node, with everything available if `ignores_use_`.
-  [[nodiscard]] Fleet::Rows rows_of(std::size_t node) const;
 
   const Fleet* fleet_;
   Scope pod_;         ///< one item
   Scope whole_;       ///< one item: all requests, even those that are not aligned
   Scope containers_;  ///< one item for each container, in order
-  bool ignores_use_ = false;
   // Reused for every node.
   std::vector<std::int64_t> rest_;  ///< Fleet::Rows::available minus the earlier items
   std::vector<ZoneDemand> demands_;

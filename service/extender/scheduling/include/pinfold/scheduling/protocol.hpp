@@ -21,6 +21,8 @@ struct ExtenderArgs {
   /// The Node objects, in the order of `nodes`, from a scheduler without nodeCacheCapable; they are
   /// part of its answer. Empty: it has sent names.
   std::vector<nlohmann::json> objects;
+  /// status.nominatedNodeName of the pod, mostly a node on which pods were evicted for it; or "".
+  std::string nominated;
 };
 /// Errors: kInvalidArgument, "NodeNames[3]: 5: expected a string".
 [[nodiscard]] Result<ExtenderArgs> parse_extender_args(std::string_view text);
@@ -31,12 +33,15 @@ using FailedNodes = std::map<std::string, std::string>;
 struct FilterResult {
   std::vector<std::size_t> passed;  ///< indices of ExtenderArgs::nodes, ascending
   FailedNodes failed;
-  FailedNodes unresolvable;  ///< evicting pods would not help
   /// Nodes were filtered out only because other pods may be about to be bound to them.
   bool is_undecided = false;
 
   friend bool operator==(const FilterResult&, const FilterResult&) = default;
 };
+/// Returns the answer. Nodes that were filtered out are unresolvable, except for the nominated one:
+/// kube-scheduler asks about nodes that the pod fits by its sums, so it would look in vain for pods
+/// to evict there. On the nominated node evicted pods may still be ending, and for an unresolvable
+/// node it does not wait but evicts pods elsewhere.
 [[nodiscard]] nlohmann::json to_json(const FilterResult& result, const ExtenderArgs& args);
 /// Returns the answer to a filter request that cannot be answered.
 [[nodiscard]] nlohmann::json filter_error(std::string_view message);
