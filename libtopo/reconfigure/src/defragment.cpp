@@ -106,13 +106,13 @@ bool are_alike(const std::map<std::string, planning::Part>& before,
                     });
 }
 
-/// Returns what a pod has if it is admitted again after `wanted`; nullopt if one of them is
+/// Returns what a pod has if it is admitted again after `arrival`; nullopt if one of them is
 /// rejected.
 std::optional<std::map<std::string, planning::Part>> parts_after(
-    const planning::SearchProblem& problem, const PodSpec& pod, const PodSpec& wanted,
+    const planning::SearchProblem& problem, const PodSpec& pod, const PodSpec& arrival,
     AdmissionChecks checks) {
   NodeState state = remove_pod(*problem.node, *problem.state, pod.uid);
-  for (const PodSpec* const next : {&wanted, &pod}) {
+  for (const PodSpec* const next : {&arrival, &pod}) {
     Decision decision = decide(*problem.node, std::move(state), *next, nullptr, nullptr, checks);
     auto* const admitted = std::get_if<Admitted>(&decision);
     if (admitted == nullptr) return std::nullopt;
@@ -121,11 +121,11 @@ std::optional<std::map<std::string, planning::Part>> parts_after(
   return planning::parts_in(state, pod.uid);
 }
 
-/// Returns the cheapest move of one pod to where the node admits it after the wanted one. The
+/// Returns the cheapest move of one pod to where the node admits it after the arrival one. The
 /// search may end before it comes to that pod. nullopt if there is none; tries `options.steps`
 /// pods.
 std::optional<planning::Solution> one_pod_moved(const planning::SearchProblem& problem,
-                                                const PodSpec& wanted, const PlanOptions& options,
+                                                const PodSpec& arrival, const PlanOptions& options,
                                                 const Accepts& accepts) {
   std::vector<planning::PodChoice> all_stay;
   all_stay.reserve(problem.pods.size());
@@ -138,7 +138,7 @@ std::optional<planning::Solution> one_pod_moved(const planning::SearchProblem& p
     const planning::PodCase& pod = problem.pods[i];
     if (!can_return(problem, pod)) continue;
     ++tried;
-    auto after = parts_after(problem, pod.spec(), wanted, options.checks);
+    auto after = parts_after(problem, pod.spec(), arrival, options.checks);
     if (!after || !are_alike(pod.before, *after)) continue;
     auto choices = all_stay;
     choices[i].after = *std::move(after);

@@ -6,22 +6,12 @@
 #include <utility>
 
 #include "agent/agent_options.hpp"
-#include "pinfold/decide/decide.hpp"
+#include "agent/read_node.hpp"
 #include "pinfold/socket/node_session.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
 
-/// The node, the agent and the session that the options of a command describe.
+/// The agent and the session that the options of a command describe.
 namespace pinfold::tools {
-
-using verbs::NodeConfig;
-/// Reads the configuration, and prints warnings to standard error.
-[[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options);
-/// Reads `text` in place of the configuration, without warnings; nullopt: the configuration itself.
-[[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options,
-                                             const std::optional<std::string>& text);
-/// Reads or discovers the machine, and prints the warnings of discovery to standard error.
-[[nodiscard]] Result<Machine> read_machine(const NodeOptions& options);
-[[nodiscard]] Result<Node> make_node(const NodeOptions& options, const Config& config);
 
 /// Opens the agent that the options describe. Prints warnings to standard error.
 [[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentArguments& options);

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "agent/agent_session.hpp"
 #include "agent/config_source.hpp"
+#include "agent/read_node.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "documents.hpp"
 #include "pinfold/audit/observe.hpp"
