@@ -12,7 +12,7 @@
 #include "pinfold/explain/explanation.hpp"
 #include "pinfold/explain/remedies.hpp"
 #include "pinfold/types/named.hpp"
-#include "settings.hpp"
+#include "reservations.hpp"
 #include "summary.hpp"
 #include "table.hpp"
 #include "trials.hpp"
