@@ -25,7 +25,7 @@ std::string text_of(const std::vector<MemoryBlock>& blocks) {
 }
 
 /// Returns "16Gi", "0".
-std::string amount_text(std::uint64_t bytes) {
+std::string quantity_text(std::uint64_t bytes) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (bytes > kMost) return std::to_string(bytes);  // a counter that has wrapped around
   return Quantity::bytes(static_cast<std::int64_t>(bytes)).to_string();
@@ -62,9 +62,9 @@ Texts texts_of(const std::map<std::int32_t, NodeMemory>& machine) {
         node.cells.empty() ? "no group" : fmt::format("group {}", fmt::join(node.cells, ",")));
     for (const auto& [type, table] : node.tables) {
       texts[fmt::format("NUMA node {} {}", id, type)] = fmt::format(
-          "total {}, system {}, allocatable {}, reserved {}, free {}", amount_text(table.total),
-          amount_text(table.system_reserved), amount_text(table.allocatable),
-          amount_text(table.reserved), amount_text(table.free));
+          "total {}, system {}, allocatable {}, reserved {}, free {}", quantity_text(table.total),
+          quantity_text(table.system_reserved), quantity_text(table.allocatable),
+          quantity_text(table.reserved), quantity_text(table.free));
     }
   }
   return texts;
