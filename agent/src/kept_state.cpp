@@ -130,7 +130,10 @@ std::string causes_text(const checkpoint::Files& stored, const Node& node,
 std::string sound_file(const checkpoint::Files& stored, const std::vector<StartError>& refusals) {
   if (refusals.size() > 1) return "";
   const bool is_cpu_sound = refusals.front().stage == StartStage::kMemoryManager;
-  if (!(is_cpu_sound ? stored.cpu : stored.memory)) return "";
+  const bool is_refused_read = is_cpu_sound
+                                   ? stored.memory && checkpoint::inspect_memory(*stored.memory)
+                                   : stored.cpu && checkpoint::inspect_cpu(*stored.cpu);
+  if (is_refused_read || !(is_cpu_sound ? stored.cpu : stored.memory)) return "";
   return fmt::format("; '{}' is sound",
                      is_cpu_sound ? checkpoint::kCpuFileName : checkpoint::kMemoryFileName);
 }

@@ -123,6 +123,18 @@ std::vector<std::int32_t> with_missing_assignments(const MemoryCheckpoint& file,
   return nodes;
 }
 
+/// Returns whether the file says of every NUMA node how many assignments it has. A text that is
+/// torn in a NUMA node's first field leaves that node without tables.
+bool says_all_counts(const Node& node, const MemoryCheckpoint& file) {
+  MemoryState fresh;
+  if (!node.memory().start(fresh)) return false;  // cannot happen: an empty state always starts
+  return std::all_of(fresh.machine_state.begin(), fresh.machine_state.end(),
+                     [&](const auto& entry) {
+                       const auto found = file.machine_state.find(entry.first);
+                       return found != file.machine_state.end() && !found->second.tables.empty();
+                     });
+}
+
 /// Gives the only missing pod or container its memory on the NUMA nodes with missing assignments,
 /// if the machine state then agrees with all assignments.
 bool restore_only_one(const Node& node, const MissingAssignment& one,
@@ -189,7 +201,7 @@ void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint
   });
   MemoryCheckpoint counted = count_again(memory, node.gates().pod_level_resource_managers);
   const auto nodes = with_missing_assignments(memory, counted);
-  const bool is_read = !memory.machine_state.empty();
+  const bool is_read = says_all_counts(node, memory);
   if (is_read && nodes.empty() && !damage.is_replaced && !has_stranger(memory, cpu)) {
     std::erase_if(missing, [](const MissingAssignment& one) { return one.pod == nullptr; });
   }

@@ -254,20 +254,21 @@ TEST(PodDocuments, CarryTheOverhead) {
   EXPECT_EQ(pod_from_json(to_json(*read)).value(), *read);
 }
 
-TEST(PodDocuments, NameAtMostFiveUnknownFields) {
+TEST(PodDocuments, NameTheFirstOfManyUnknownFields) {
   auto pod = nlohmann::json::parse(pod_text("a"));
   EXPECT_TRUE(read_pod(pod));
   for (const int count : {1, 5, 6, 8}) {
     for (int i = 0; i < count; ++i) pod["spec"][fmt::format("field{}", i)] = 1;
     const auto read = read_pod(pod);
     ASSERT_FALSE(read) << count;
-    std::string expected;
-    for (int i = 0; i < std::min(count, 5); ++i) {
-      EXPECT_NE(read.error().message.find(fmt::format("field{}", i)), std::string::npos) << count;
+    // The sixth is named if it is the last: "1 more" says less.
+    const int named = count > 6 ? 5 : count;
+    for (int i = 0; i < count; ++i) {
+      const auto at = read.error().message.find(fmt::format("field{}", i));
+      EXPECT_EQ(at != std::string::npos, i < named) << read.error().message;
     }
-    EXPECT_EQ(read.error().message.find("field5"), std::string::npos) << count;
-    const auto more = read.error().message.find(fmt::format("; and {} more", count - 5));
-    EXPECT_EQ(more != std::string::npos, count > 5) << read.error().message;
+    const auto more = read.error().message.find(fmt::format("; {} more", count - 5));
+    EXPECT_EQ(more != std::string::npos, count > named) << read.error().message;
   }
 }
 

@@ -404,6 +404,21 @@ TEST(Repair, MemoryThatWasCutOffIsRestoredOrLost) {
   EXPECT_TRUE(would_start(node(), lost.files, {}));
 }
 
+/// The text ends before the count of the first NUMA node's assignments.
+TEST(Repair, MemoryWhoseCountsWereCutOffIsLost) {
+  const std::string whole = memory_file({{"b", 0}});
+  const std::string cpu = cpu_file("0-3,6-15", R"("b":{"c":"4-5"})");
+  for (const char* const last : {R"("machineState":{)", R"("machineState":{"0":{"numberOf)"}) {
+    const auto end = whole.find(last);
+    ASSERT_NE(end, std::string::npos) << whole;
+    const auto repaired =
+        repair(node(), {cpu, whole.substr(0, end + std::string(last).size())}, {}, {});
+    EXPECT_TRUE(mentions(repaired.lost, "b/c", "its memory, if it had any: cannot be read"));
+    EXPECT_TRUE(mentions(repaired.lost, "memory_manager_state", "its assignments cannot be read"));
+    EXPECT_TRUE(would_start(node(), repaired.files, {}));
+  }
+}
+
 TEST(Repair, AnOlderCopyReplacesOnlyWhatItContains) {
   const std::string older = cpu_file("0-1,4-15", R"("d":{"c":"2-3"})");
   const auto repaired = repair(node(), {torn_cpu_file(), memory_file({{"a", 0}, {"b", 0}})}, {},

@@ -25,7 +25,7 @@ std::string repair_command(NodeOptions options, const std::string& command) {
   return fmt::format("'{} {}'", command_line(command, options), shell_word(directory));
 }
 
-/// Returns the losses: "a: x; b: y; and 2 more".
+/// Returns the losses: "a: x; b: y; c: z; 2 more".
 std::string losses_text(const std::vector<checkpoint::Note>& lost) {
   std::vector<std::string> parts;
   for (const checkpoint::Note& note : lost) {

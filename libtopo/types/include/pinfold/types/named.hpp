@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "pinfold/types/cpuset.hpp"
-#include "pinfold/types/named.hpp"
 
 /// CPUs, NUMA nodes and amounts of memory in sentences.
 namespace pinfold {
