@@ -42,7 +42,10 @@ void ContainerRuns::know(const KnownTask& known) {
 }
 
 void ContainerRuns::add(const TaskEvent& event) {
-  if (event.time < time_) ++gaps_;
+  if (event.time < time_) {
+    note_gap("an event of CPU " + std::to_string(event.cpu) + " came " +
+             std::to_string(time_ - event.time) + " ns after a later one");
+  }
   time_ = std::max(time_, event.time);
   if (cut_ == 0) cut_ = time_;
   switch (event.kind) {
@@ -72,7 +75,8 @@ void ContainerRuns::switch_to(const TaskEvent& event) {
   if (ran == event.other || is_thread_of(ran, event.other) || was_offline(event, ran)) {
     note_run(event.cpu, cpu, ran);
   } else {
-    ++gaps_;  // who ran here in between is not known
+    note_gap("task " + std::to_string(event.other) + " stopped running on CPU " +
+             std::to_string(event.cpu) + " when task " + std::to_string(ran) + " ran there");
   }
   cpu.task = event.task;
   cpu.since = time_;
@@ -207,6 +211,10 @@ void ContainerRuns::note_run(int number, Cpu& cpu, int id) {
   if (!cpu.span) cpu.span = Span{task->second.group, cpu.since, cpu.since, 0};
   cpu.span->to = time_;
   cpu.span->ran += time_ - cpu.since;
+}
+
+void ContainerRuns::note_gap(const std::string& what) {
+  if (gaps_++ == 0) first_gap_ = what;
 }
 
 /// Notes what has run until now: something about a task changes.

@@ -54,11 +54,13 @@ class ContainerRuns {
   ///                                of the same container
   ///   e GROUP TIME                 its last task has ended
   ///   r GROUP CPU FROM TO RAN      its tasks ran on a CPU, for RAN in all, and no other group's
-  ///   did m NUMBER TIME                a mark by the host
+  ///   m NUMBER TIME                a mark by the host
   /// Runs end at each of the other facts but `g`.
   [[nodiscard]] const std::string& text() const { return text_; }
   /// Returns how many switches do not follow from the one before, or came too late.
   [[nodiscard]] std::uint64_t gaps() const { return gaps_; }
+  /// Describes the first of them; "" if there is none.
+  [[nodiscard]] const std::string& first_gap() const { return first_gap_; }
   /// Returns how many tasks ran after the first mark whose group is not known.
   [[nodiscard]] std::size_t unknown() const { return unknown_.size(); }
 
@@ -101,6 +103,7 @@ class ContainerRuns {
   void note_run(int number, Cpu& cpu, int id);
   void split();
   void cut();
+  void note_gap(const std::string& what);
   void write(int number, Cpu& cpu);
   void write_line(char what, std::initializer_list<std::int64_t> numbers, const std::string& rest);
 
@@ -116,6 +119,7 @@ class ContainerRuns {
   std::int64_t cut_ = 0;            ///< before that everything is written
   bool is_marked_ = false;
   std::uint64_t gaps_ = 0;
+  std::string first_gap_;
   std::set<int> unknown_;
   std::string text_;
 };

@@ -260,9 +260,13 @@ Json read_until_end(TraceReader& reader, ContainerRuns& runs) {
   reader.read();
   reader.pass_on(INT64_MAX, runs);
   runs.finish(end);
-  const std::uint64_t lost = std::max(reader.lost(), counted_as_lost()) + runs.gaps();
+  const std::uint64_t lost = std::max(reader.lost(), counted_as_lost());
+  std::string loss = runs.first_gap();
+  if (lost != 0) loss = "the kernel has lost " + std::to_string(lost);
+  if (not_stopped != 0) loss = describe_errno(instance_file("tracing_on"), not_stopped);
   return {{"runs", runs.text()},
-          {"lost", lost + (not_stopped == 0 ? 0 : 1)},
+          {"lost", lost + runs.gaps() + (not_stopped == 0 ? 0 : 1)},
+          {"loss", loss},
           {"unknown", runs.unknown()},
           {"overflow", overflow}};
 }

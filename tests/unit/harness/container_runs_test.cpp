@@ -310,6 +310,7 @@ TEST_F(ContainerRunsTest, NoticesWhatIsMissing) {
   EXPECT_EQ(runs_.gaps(), 1U);
   run(1150, 2, 0, 10);  // too late
   EXPECT_EQ(runs_.gaps(), 2U);
+  EXPECT_EQ(runs_.first_gap(), "task 20 stopped running on CPU 1 when task 10 ran there");
   run(1300, 3, 99, 0);
   EXPECT_EQ(runs_.unknown(), 1U);
 }

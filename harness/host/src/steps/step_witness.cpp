@@ -24,8 +24,10 @@ CheckedValue zero(std::string what, std::uint64_t count) {
 
 /// A record with gaps proves nothing.
 void check_record(const Json& reply, StepResult& result) {
-  result.checks.push_back(
-      zero("events of the scheduler that were lost", reply.value("lost", std::uint64_t{1})));
+  CheckedValue lost =
+      zero("events of the scheduler that were lost", reply.value("lost", std::uint64_t{1}));
+  if (!lost.ok) lost.observed += fmt::format(" ({})", reply.value("loss", ""));
+  result.checks.push_back(std::move(lost));
   result.checks.push_back(
       zero("tasks that ran in an unknown group", reply.value("unknown", std::uint64_t{1})));
   const bool is_whole = !reply.value("overflow", true);
