@@ -25,7 +25,7 @@ std::string in_mebibytes(const Quantity& amount) {
 
 /// Returns "993Mi", "2791728768 bytes (2662.4Mi)".
 std::string exactly(const Quantity& amount) {
-  const std::string text = amount.to_string();
+  std::string text = amount.to_string();
   const bool has_unit = text.find_first_not_of("0123456789") != std::string::npos;
   if (has_unit || amount < Quantity::bytes(1U << 20U)) return text;
   return fmt::format("{} bytes ({})", text, in_mebibytes(amount));
