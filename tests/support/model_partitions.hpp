@@ -33,7 +33,7 @@ class ModelPartitions {
   /// Returns cpuset.cpus.exclusive.effective.
   [[nodiscard]] CpuSet owned(const Dir& dir) const {
     if (dir.parent == nullptr) return possible();
-    const CpuSet exclusive = own(dir, kExclusive);
+    const CpuSet exclusive = own(dir, ModelCpusets::kExclusive);
     if (is_valid(dir) || exclusive.empty()) return dir.granted;
     return exclusive & owned(*dir.parent);
   }
@@ -59,7 +59,7 @@ class ModelPartitions {
   /// Writes cpuset.cpus.exclusive. Returns 0 or the errno.
   [[nodiscard]] int write_exclusive(Dir& dir, const CpuSet& next) const {
     if (!possible().contains_all(next)) return EINVAL;
-    const CpuSet before = own(dir, kExclusive);
+    const CpuSet before = own(dir, ModelCpusets::kExclusive);
     if (next == before) return 0;
     const bool asks_for_cpus = next.empty() && kind(dir) != "member";
     const CpuSet asked = asks_for_cpus ? own(dir, kCpus) : next;
@@ -67,7 +67,7 @@ class ModelPartitions {
       return EINVAL;
     }
     if (dir.is_remote && (before.empty() || next.empty())) leave_model(kNoExclusive);
-    dir.files[kExclusive] = next.to_string();
+    dir.files[ModelCpusets::kExclusive] = next.to_string();
     change(dir);
     return 0;
   }
@@ -75,7 +75,7 @@ class ModelPartitions {
   /// Writes cpuset.cpus.partition. Returns 0 or the errno.
   [[nodiscard]] int write_partition(Dir& dir, const std::string& next) const {
     if (next != "member" && next != "root" && next != "isolated") return EINVAL;
-    std::string& state = dir.files[kPartition];
+    std::string& state = dir.files[ModelCpusets::kPartition];
     if (state == next) return 0;
     if (next == "member") {
       lose(dir, "");
@@ -100,8 +100,6 @@ class ModelPartitions {
 
  private:
   static constexpr const char* kCpus = ModelCpusets::kCpus;
-  static inline const std::string& kPartition = ModelCpusets::kPartition;
-  static inline const std::string& kExclusive = ModelCpusets::kExclusive;
   static constexpr const char* kInvalidCpus = "Invalid cpu list in cpuset.cpus.exclusive";
   static constexpr const char* kNoCpus = "Parent unable to distribute cpu downstream";
   static constexpr const char* kHotplug = "No cpu available due to hotplug";
@@ -119,7 +117,7 @@ class ModelPartitions {
   [[nodiscard]] CpuSet possible() const { return kernel_.possible_cpus | kernel_.cpus; }
 
   [[nodiscard]] static CpuSet asked(const Dir& dir) {
-    const CpuSet exclusive = own(dir, kExclusive);
+    const CpuSet exclusive = own(dir, ModelCpusets::kExclusive);
     return exclusive.empty() ? own(dir, kCpus) : exclusive;
   }
   /// Returns those of the CPUs that the group could have exclusively.
@@ -127,7 +125,7 @@ class ModelPartitions {
     CpuSet left = cpus & owned(*dir.parent);
     for (const auto& [name, sibling] : dir.parent->children) {
       if (sibling.get() == &dir) continue;
-      const CpuSet exclusive = own(*sibling, kExclusive);
+      const CpuSet exclusive = own(*sibling, ModelCpusets::kExclusive);
       left -= exclusive.empty() ? sibling->granted : exclusive;
     }
     return left;
@@ -138,7 +136,7 @@ class ModelPartitions {
     return std::any_of(siblings.begin(), siblings.end(), [&](const auto& entry) {
       if (entry.second.get() == &dir) return false;
       const CpuSet cpus = own(*entry.second, kCpus);
-      return own(*entry.second, kExclusive).intersects(exclusive) ||
+      return own(*entry.second, ModelCpusets::kExclusive).intersects(exclusive) ||
              (!cpus.empty() && exclusive.contains_all(cpus));
     });
   }
@@ -179,7 +177,7 @@ class ModelPartitions {
   }
   void gain(Dir& dir, const CpuSet& cpus) const {
     if (!remote_below(dir).empty()) leave_model("a partition begins above a remote one");
-    dir.files[kPartition] = kind(dir);
+    dir.files[ModelCpusets::kPartition] = kind(dir);
     dir.is_remote = !is_valid(*dir.parent);
     dir.granted = cpus;
   }
@@ -189,13 +187,14 @@ class ModelPartitions {
     dir.granted = {};
     const CpuSet cpus = available(dir, asked(dir));
     const std::string problem = cannot_begin(dir, cpus);
-    dir.files[kPartition] = problem.empty() ? next : next + " invalid (" + problem + ")";
+    dir.files[ModelCpusets::kPartition] =
+        problem.empty() ? next : next + " invalid (" + problem + ")";
     if (problem.empty()) gain(dir, cpus);
   }
   [[nodiscard]] std::string cannot_begin(const Dir& dir, const CpuSet& cpus) const {
     if (asked(dir).empty()) return "cpuset.cpus and cpuset.cpus.exclusive are empty";
     const bool is_at_top = dir.parent->parent == nullptr;
-    if (is_at_top && own(dir, kExclusive).intersects(given(kernel_.root))) {
+    if (is_at_top && own(dir, ModelCpusets::kExclusive).intersects(given(kernel_.root))) {
       return "Have remote partition underneath";
     }
     if (cpus.empty()) return kInvalidCpus;
@@ -208,7 +207,7 @@ class ModelPartitions {
   void change(Dir& dir) const {
     const bool can_be_valid = is_valid(dir) || is_valid(*dir.parent);
     if (kind(dir) != "member" && can_be_valid) {
-      if (dir.is_remote && own(dir, kExclusive).empty()) leave_model(kNoExclusive);
+      if (dir.is_remote && own(dir, ModelCpusets::kExclusive).empty()) leave_model(kNoExclusive);
       const CpuSet cpus = available(dir, asked(dir));
       if (cpus.empty()) {
         lose(dir, kInvalidCpus);

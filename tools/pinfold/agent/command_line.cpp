@@ -28,6 +28,7 @@ std::string repair_command(NodeOptions options, const std::string& command) {
 /// Returns the losses: "a: x; b: y; c: z; 2 more".
 std::string losses_text(const std::vector<checkpoint::Note>& lost) {
   std::vector<std::string> parts;
+  parts.reserve(lost.size());
   for (const checkpoint::Note& note : lost) {
     parts.push_back(fmt::format("{}: {}", note.object, note.text));
   }
