@@ -16,16 +16,17 @@
 namespace pinfold::explain_detail {
 namespace {
 
-std::string quota_of(const Node& node, const ContainerResources& container) {
+std::string quota_of(const Node& node, const Container& spec, const ContainerResources& container) {
   const LinuxResources& linux_resources = container.linux_resources;
   if (!linux_resources.cpu_quota) return "no CPU quota: cpuCFSQuota is off";
   if (*linux_resources.cpu_quota < 0) return "no CPU quota: its CPUs are exclusive";
   if (*linux_resources.cpu_quota == 0) return "no CPU quota: it has no CPU limit";
   const auto milli = *linux_resources.cpu_quota * 1000 /
                      static_cast<std::int64_t>(linux_resources.cpu_period.value_or(1));
-  std::string text =
-      fmt::format("CPU quota {} of {} microseconds: its limit is {}", *linux_resources.cpu_quota,
-                  linux_resources.cpu_period.value_or(0), Quantity::milli(milli).to_string());
+  std::string text = fmt::format("CPU quota {} of {} microseconds: {} limit is {}",
+                                 *linux_resources.cpu_quota, linux_resources.cpu_period.value_or(0),
+                                 spec.resources.limits.contains("cpu") ? "its" : "its pod's",
+                                 Quantity::milli(milli).to_string());
   if (container.isolation == Isolation::kContainer &&
       !node.gates().disable_cpu_quota_with_exclusive_cpus) {
     text += ", also of exclusive CPUs without DisableCPUQuotaWithExclusiveCPUs";
@@ -61,7 +62,7 @@ std::vector<ContainerExplanation> containers_of(const Node& node, const NodeStat
     const Container& spec = *pod.spec.find(resources.name);
     ContainerExplanation& container = all.emplace_back();
     container.cpus = cpus_of(node, view, spec, resources);
-    container.quota = quota_of(node, resources);
+    container.quota = quota_of(node, spec, resources);
     container.resources = std::move(resources);
   }
   return all;

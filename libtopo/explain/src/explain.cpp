@@ -33,23 +33,49 @@ std::set<std::string> missing_resources(const Failure& failure) {
   return names;
 }
 
-/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs)" for the resources that a failure lacks; "" if no
-/// pod holds any.
-std::string holders_of_all(const Failure& failure) {
-  constexpr std::size_t kMostHolders = 4;
-  const std::set<std::string> names = missing_resources(failure);
-  std::vector<std::string> parts;
-  for (const OccupiedResource& resource : explain_detail::occupied(failure)) {
-    if (!names.contains(resource.resource)) continue;
-    for (const OccupiedPlace& place : resource.places) {
-      for (const Holder& holder : place.holders) {
-        parts.push_back(
-            to_string(holder) + " " +
-            explain_detail::of_resource(holder.amount, resource.resource, AmountRounding::kDown));
+/// Returns what each holder has of a resource at all places. What is spread over NUMA nodes is
+/// listed at each of them.
+std::vector<std::pair<std::string, Quantity>> sums_by_holder(const OccupiedResource& resource) {
+  std::vector<std::pair<std::string, Quantity>> sums;
+  for (const OccupiedPlace& place : resource.places) {
+    for (const Holder& holder : place.holders) {
+      const std::string name = to_string(holder);
+      const auto found = std::find_if(sums.begin(), sums.end(),
+                                      [&](const auto& sum) { return sum.first == name; });
+      if (found == sums.end()) {
+        sums.emplace_back(name, holder.amount);
+      } else if (holder.spread_over.empty()) {
+        found->second += holder.amount;
       }
     }
   }
-  if (parts.empty()) return "";
+  return sums;
+}
+
+/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs, 1Gi of memory)" for the resources that a failure
+/// lacks; "" if no pod holds any.
+std::string holders_of_all(const Failure& failure) {
+  constexpr std::size_t kMostHolders = 4;
+  const std::set<std::string> names = missing_resources(failure);
+  std::vector<std::pair<std::string, std::string>> holders;  // in the order of the places
+  for (const OccupiedResource& resource : explain_detail::occupied(failure)) {
+    if (!names.contains(resource.resource)) continue;
+    for (const auto& [name, amount] : sums_by_holder(resource)) {
+      const auto found = std::find_if(holders.begin(), holders.end(),
+                                      [&](const auto& holder) { return holder.first == name; });
+      const std::string text =
+          explain_detail::of_resource(amount, resource.resource, AmountRounding::kDown);
+      if (found == holders.end()) {
+        holders.emplace_back(name, name + " " + text);
+      } else {
+        found->second += ", " + text;
+      }
+    }
+  }
+  if (holders.empty()) return "";
+  std::vector<std::string> parts;
+  parts.reserve(holders.size());
+  for (auto& holder : holders) parts.push_back(std::move(holder.second));
   return fmt::format(" (held by {})",
                      explain_detail::listed(first_named(std::move(parts), kMostHolders, "more")));
 }
@@ -111,16 +137,12 @@ Explanation of_rejection(const Failure& failure, Trace trace) {
   auto found = explain_detail::all_remedies(failure);
   out.remedies = std::move(found.remedies);
   out.notes = next_obstacles(failure);
-  if (found.may_be_moves) {
-    out.notes.emplace_back(
-        "The search for moves of other pods' containers found none and ended early; pinfold "
-        "defragment with more --steps may find some");
-  }
   out.names = names_of_pods(failure.state);
   const NodeState empty = empty_state(failure.node);
   if (const auto alone = explain_detail::find_failure(failure.node, empty, failure.pod, nullptr)) {
     out.limit = explain_detail::summarize_limit(failure, *alone);
   }
+  out.may_be_moves = found.may_be_moves && out.limit.empty();
   return out;
 }
 
@@ -157,10 +179,9 @@ std::vector<std::string> about_reserved_cpus(const Node& node, const Explanation
   if (!node.cpu().is_static() || reserved.empty() || !is_shared) return notes;
   if (!node.cpu().options().strict_cpu_reservation) {
     notes.push_back(fmt::format(
-        "As in a kubelet, the shared pool includes the reserved {}; {} only never exclusive. "
-        "cpuManagerPolicyOptions: strict-cpu-reservation keeps all pods off {}",
-        cpus_named(reserved), one_or_more(reserved, "it is", "they are"),
-        one_or_more(reserved, "it", "them")));
+        "As in a kubelet, the shared pool includes the reserved {}, which no container gets "
+        "exclusively. cpuManagerPolicyOptions: strict-cpu-reservation keeps all pods off {}",
+        cpus_named(reserved), one_or_more(reserved, "it", "them")));
   }
   if (const CpuSet siblings = node.cpu().reserved_cores() - reserved; !siblings.empty()) {
     notes.push_back(fmt::format(

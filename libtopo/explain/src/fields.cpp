@@ -168,6 +168,8 @@ void describe(Fields& fields, Explanation& explanation) {
   if (fields.reads()) take_remedies(std::move(remedies), explanation);
   fields.member("limit", explanation.limit,
                 "Why it would not fit even without any other pod; \"\": it would.");
+  fields.member("mayBeMoves", explanation.may_be_moves,
+                "The search for moves of other pods' containers found none, and ended early.");
 }
 
 nlohmann::json to_json(const Explanation& explanation) { return fields::to_json(explanation); }

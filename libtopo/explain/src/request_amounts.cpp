@@ -217,14 +217,16 @@ std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& targ
   return {all.begin(), all.end()};
 }
 
-std::vector<Quantity> shared_amounts(const Failure& failure, const Target& target) {
+std::vector<Quantity> shared_amounts(const Failure& failure, const Target& target,
+                                     bool with_least) {
   if (!target || !counts_whole(failure, target, "cpu")) return {};
   const Quantity from = requested(failure.pod, target, "cpu");
   std::vector<Quantity> all;
   if (failure.pod.containers[*target].kind == ContainerKind::kApp) {
     if (const auto left = fraction_left(failure, target)) all.push_back(*left);
-    if (amount_on_as_many_nodes(failure, target, "cpu").empty()) return all;
-    all.push_back(from - Quantity::milli(1));
+    if (with_least || !amount_on_as_many_nodes(failure, target, "cpu").empty()) {
+      all.push_back(from - Quantity::milli(1));
+    }
     return all;
   }
   for (std::int64_t count = std::min(from.value(), most_there_is(failure) + 1); count > 0;

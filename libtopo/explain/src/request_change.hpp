@@ -59,7 +59,8 @@ struct RequestChange {
 /// has none. An init container or sidecar may do without them: all that are just less than a whole
 /// number. Of an application container only what helps: all that the requests of other pods leave,
 /// if that is a fraction; and just less than now if its CPUs are on fewer NUMA nodes than its other
-/// resources, which the policy restricted does not allow.
-[[nodiscard]] std::vector<Quantity> shared_amounts(const Failure& failure, const Target& target);
+/// resources, which the policy restricted does not allow, or `with_least`.
+[[nodiscard]] std::vector<Quantity> shared_amounts(const Failure& failure, const Target& target,
+                                                   bool with_least);
 
 }  // namespace pinfold::explain_detail

@@ -105,10 +105,12 @@ class RequestSearch {
   /// Returns the smallest change with which the pod fits because a container has no exclusive CPUs;
   /// if one does not suffice, that of all init containers and sidecars. Empty if neither does.
   [[nodiscard]] std::vector<RequestChange> without_exclusive_cpus() {
+    constexpr double kLarge = 1.0 / 3;
+    const bool is_large = found_.empty() || found_.front().size() > kLarge;
     std::optional<RequestChange> smallest;
     std::vector<RequestChange> all;
     for (const Target& target : targets()) {
-      const std::vector<Quantity> amounts = shared_amounts(failure_, target);
+      const std::vector<Quantity> amounts = shared_amounts(failure_, target, is_large);
       if (!amounts.empty() && !is_app(target)) all.push_back(shared(target, amounts.front()));
       for (const Quantity& to : amounts) {
         const RequestChange change = shared(target, to);

@@ -21,8 +21,8 @@ constexpr std::size_t kMostSettings = 2;
 constexpr std::size_t kMostReservations = 3;
 
 constexpr const char* kReadAgain =
-    "; apply it with 'pinfold reconfigure', as a restart may not read the files with the present "
-    "state";
+    "; apply it with 'pinfold reconfigure', as a kubelet that is only restarted may refuse the "
+    "present files";
 
 void add_without_options(const Config& config, std::vector<Setting>& all) {
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
@@ -54,9 +54,11 @@ void add_looser_policies(const Config& config, std::vector<Setting>& all) {
        {TopologyPolicy::kRestricted, TopologyPolicy::kBestEffort, TopologyPolicy::kNone}) {
     if (!now || *now <= policy) continue;  // the enumerators go from loose to strict
     Setting& setting = all.emplace_back(Setting{
-        fmt::format("topologyManagerPolicy: {} -> {} (it may then be on several NUMA nodes{})",
+        fmt::format("topologyManagerPolicy: {} -> {} (it may then be on {})",
                     config.topology_manager_policy, to_string(policy),
-                    policy == TopologyPolicy::kRestricted ? " if it needs them" : ""),
+                    policy == TopologyPolicy::kRestricted ? "several NUMA nodes if it needs them"
+                    : *now == TopologyPolicy::kRestricted ? "more NUMA nodes than it needs"
+                                                          : "several NUMA nodes"),
         config});
     setting.config.topology_manager_policy = to_string(policy);
     // An option of the old policy is not an option of this one.

@@ -144,7 +144,7 @@ std::string lacking(const Failure& failure, const std::vector<Missing>& places) 
   }
   std::string text = fmt::format("needs {} on one NUMA node ({}): {}", needs(failure.amounts),
                                  policy_of(failure), fmt::join(parts, ", "));
-  if (places.size() > kMostNamed) text += ", and no other one lacks less";
+  if (places.size() > kMostNamed) text += ", and the others lack no less";
   const std::string why = because_of(groups_at(failure, named));
   return why.empty() ? text : text + ", but " + why;
 }

@@ -34,7 +34,8 @@ std::string name_of(const NodeState& state, const PodUid& uid) {
 std::string of_resource(const Quantity& amount, const std::string& resource,
                         AmountRounding rounding) {
   const std::string text = readable(amount, rounding);
-  if (resource == "cpu") return text + (text == "1" ? " CPU" : " CPUs");
+  const bool is_one = text == "1" || text.ends_with("m");  // "100m CPU"
+  if (resource == "cpu") return text + (is_one ? " CPU" : " CPUs");
   return text + (is_memory_resource(resource) ? " of " : " ") + resource;
 }
 

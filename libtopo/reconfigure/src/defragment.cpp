@@ -84,70 +84,28 @@ planning::Solution without_needless_moves(const planning::SearchProblem& problem
   return solution;
 }
 
-/// Returns whether a pod can be admitted a second time: it has no devices, which do not move, and
-/// no init containers, which may have ended.
-bool can_return(const planning::SearchProblem& problem, const planning::PodCase& pod) {
-  const auto& containers = pod.spec().containers;
-  const bool has_init = std::any_of(
-      containers.begin(), containers.end(),
-      [](const Container& container) { return container.kind == ContainerKind::kInit; });
-  return !has_init && !pod.is_whole && !pod.units.empty() &&
-         !problem.state->devices.assignments.contains(pod.spec().uid);
-}
-
-/// Returns whether two lists name the same containers, with as many CPUs.
-bool are_alike(const std::map<std::string, planning::Part>& before,
-               const std::map<std::string, planning::Part>& after) {
-  const auto count = [](const planning::Part& part) { return part.cpus ? part.cpus->size() : 0; };
-  return std::equal(before.begin(), before.end(), after.begin(), after.end(),
-                    [&](const auto& a, const auto& b) {
-                      return a.first == b.first && count(a.second) == count(b.second) &&
-                             a.second.memory.empty() == b.second.memory.empty();
-                    });
-}
-
-/// Returns what a pod has if it is admitted again after `arrival`; nullopt if one of them is
-/// rejected.
-std::optional<std::map<std::string, planning::Part>> parts_after(
-    const planning::SearchProblem& problem, const PodSpec& pod, const PodSpec& arrival,
-    AdmissionChecks checks) {
-  NodeState state = remove_pod(*problem.node, *problem.state, pod.uid);
-  for (const PodSpec* const next : {&arrival, &pod}) {
-    Decision decision = decide(*problem.node, std::move(state), *next, nullptr, nullptr, checks);
-    auto* const admitted = std::get_if<Admitted>(&decision);
-    if (admitted == nullptr) return std::nullopt;
-    state = std::move(admitted->next);
-  }
-  return planning::parts_in(state, pod.uid);
-}
-
-/// Returns the cheapest move of one pod to where the node admits it after the arrival one. The
-/// search may end before it comes to that pod. nullopt if there is none; tries `options.steps`
-/// pods.
-std::optional<planning::Solution> one_pod_moved(const planning::SearchProblem& problem,
-                                                const PodSpec& arrival, const PlanOptions& options,
-                                                const Accepts& accepts) {
-  std::vector<planning::PodChoice> all_stay;
-  all_stay.reserve(problem.pods.size());
-  for (const planning::PodCase& pod : problem.pods) {
-    all_stay.push_back({planning::Outcome::kPlaced, pod.before, pod.whole_before});
-  }
+/// Returns the cheapest move of one pod, wherever the node then admits the other one. nullopt if
+/// there is none, or none is found in a tenth of the steps for each pod.
+std::optional<planning::Solution> one_pod_moved(planning::SearchProblem problem,
+                                                planning::Judge& judge,
+                                                planning::SearchRules rules) {
+  problem.pods.pop_back();  // the pod to be admitted
+  rules.accepts = [accepts = std::move(rules.accepts)](auto choices) {
+    choices.emplace_back();
+    return accepts(choices);
+  };
+  const std::size_t most = std::min(problem.pods.size(), rules.steps);
+  rules.steps = std::max<std::size_t>(rules.steps / 10, 1);
   std::optional<planning::Solution> best;
-  std::size_t tried = 0;
-  for (std::size_t i = 0; i + 1 < problem.pods.size() && tried < options.steps; ++i) {
-    const planning::PodCase& pod = problem.pods[i];
-    if (!can_return(problem, pod)) continue;
-    ++tried;
-    auto after = parts_after(problem, pod.spec(), arrival, options.checks);
-    if (!after || !are_alike(pod.before, *after)) continue;
-    auto choices = all_stay;
-    choices[i].after = *std::move(after);
-    const PlanCost cost = total_cost(problem, choices);
-    const bool is_better = cost != PlanCost{} && (!best || cost < best->cost);
-    if (is_better && is_possible(problem, choices) && accepts(choices)) {
-      best = planning::Solution{std::move(choices), cost};
-    }
+  for (std::size_t i = 0; i < most; ++i) {
+    if (problem.pods[i].units.empty()) continue;
+    rules.only = i;
+    planning::Search search(problem, judge, rules);
+    search.run();
+    const auto& one = search.best();
+    if (one && (!best || one->cost < best->cost)) best = one;
   }
+  if (best) best->choices.emplace_back();
   return best;
 }
 
@@ -199,13 +157,13 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
     return admits(node, moved_state(problem, choices), pod, options.checks);
   };
   rules.accepts = accepts;
-  planning::Search search(problem, judge, std::move(rules), problem.pods.size() - 1);
+  planning::Search search(problem, judge, rules, problem.pods.size() - 1);
   search.run();
   plan.optimal = search.is_exhausted();
   std::optional<planning::Solution> best = search.best();
   if (!plan.optimal) {
     if (best) best = without_needless_moves(problem, *std::move(best), accepts);
-    auto one = one_pod_moved(problem, pod, options, accepts);
+    auto one = one_pod_moved(problem, judge, std::move(rules));
     if (one && (!best || one->cost < best->cost)) best = std::move(one);
   }
   if (!best) return plan;

@@ -48,8 +48,9 @@ Search::Search(const SearchProblem& problem, Judge& judge, SearchRules rules,
 
 /// Orders the pods. First come those without units, which never move and whose CPUs have no owner
 /// to keep others away; then the target; then those that cannot stay, many CPUs first; then all
-/// others. Those that need only memory are never last: if a solution is not accepted for lack of
-/// CPUs in the shared pool, the last pod can free some.
+/// others. The only one that may move comes last, so that what the others have is taken once. Those
+/// that need only memory are never last: if a solution is not accepted for lack
+/// of CPUs in the shared pool, the last pod can free some.
 void Search::order_pods() {
   order_.resize(problem_.pods.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -59,7 +60,8 @@ void Search::order_pods() {
     for (const Unit& unit : pod.units) cpus += unit.cpus;
     const bool must_move = least(pod, problem_.board.free) > PlanCost{} || !pod.keep_allowed;
     const std::size_t by_size = must_move && cpus > 0 ? ~cpus : cpus;
-    return std::tuple(!pod.units.empty(), index != target_, !must_move, by_size);
+    return std::tuple(index == rules_.only, !pod.units.empty(), index != target_, !must_move,
+                      by_size);
   };
   std::stable_sort(order_.begin(), order_.end(),
                    [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
@@ -187,7 +189,8 @@ Enumeration Search::from(std::size_t index, const Board& board, const PlanCost& 
   const PodCase& pod = problem_.pods[order_[index]];
   const bool is_target = order_[index] == target_;
   if (!is_target && keep_all(index, board, cost) == Enumeration::kStop) return Enumeration::kStop;
-  const bool may_move = pass_ != Pass::kStay && !pod.rejection && !pod.units.empty();
+  const bool may_move = pass_ != Pass::kStay && !pod.rejection && !pod.units.empty() &&
+                        (!rules_.only || order_[index] == rules_.only);
   if (is_target || may_move) {
     Placing placing;
     placing.index = index;

@@ -21,6 +21,8 @@ struct SearchRules {
   bool same_rules = false;
   bool evict = false;  ///< see PlanOptions
   std::size_t steps = 0;
+  /// The index of the only pod that may move; nullopt: all may.
+  std::optional<std::size_t> only = std::nullopt;
   /// Returns whether a choice for every pod is a solution.
   std::function<bool(const std::vector<PodChoice>&)> accepts;
 };

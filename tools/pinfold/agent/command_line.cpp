@@ -53,7 +53,7 @@ std::string repair_advice(const NodeOptions& options) {
 /// Returns how a pod is removed although a kubelet does not start from the state.
 std::string remove_command(NodeOptions options) {
   options.profile = "fixed";
-  return command_line("remove --pod UID", options);
+  return advised_command_line("remove --pod UID", options);
 }
 
 /// Returns what to do about the error of a state that does not start: "; ...".
@@ -99,6 +99,10 @@ std::string command_line(const std::string& command, const NodeOptions& options)
   return line;
 }
 
+std::string advised_command_line(const std::string& command, const NodeOptions& options) {
+  return command_line(command, options) + (options.machine.empty() ? "" : " --no-enforce");
+}
+
 std::string changing_command_line(const std::string& command, const AgentArguments& options) {
   const AgentArguments defaults;
   std::string line = command_line(command, options);
@@ -116,8 +120,9 @@ Error with_own_advice(const NodeOptions& options, Error error) {
                            (error.code == ErrorCode::kCorrupt && says("start: "));
   const std::string_view adapts = "'pinfold reconfigure' adapts it";
   if (const auto at = error.message.find(adapts); at != std::string::npos) {
-    error.message.replace(at, adapts.size(),
-                          fmt::format("'{}' adapts it", command_line("reconfigure", options)));
+    error.message.replace(
+        at, adapts.size(),
+        fmt::format("'{}' adapts it", advised_command_line("reconfigure", options)));
   } else if (is_of_state && !says(agent::kNoRepair)) {
     error.message += advice_for(options, error.message);
   }

@@ -212,22 +212,26 @@ std::vector<std::string> opening_of(const Explanation& explanation) {
 }
 
 /// Returns the sentences after the remedies of a rejected pod.
-std::vector<std::string> closing_of(const Explanation& explanation,
-                                    const std::vector<std::string>& files) {
+std::vector<std::string> closing_of(const Explanation& explanation, const ExplainOptions& options) {
   std::vector<std::string> all;
   if (!explanation.limit.empty()) {
     all.push_back((explanation.names.empty() ? "No other pod is in the way: "
                                              : "Removing pods does not help: ") +
                   explanation.limit);
   }
-  all.push_back("Other nodes: pinfold predict --nodes NODES.yaml --pod " +
-                (files.empty() ? "POD.yaml" : shell_word(files.front())));
+  const std::string file = options.files.empty() ? "POD.yaml" : shell_word(options.files.front());
+  if (explanation.may_be_moves) {
+    all.push_back(
+        "Moves of other pods' containers may help, but a short search found none. A longer one: " +
+        advised_command_line("defragment --dry-run --steps 20000 --for " + file, options.agent));
+  }
+  all.push_back("Other nodes: pinfold predict --nodes NODES.yaml --pod " + file);
   return all;
 }
 
 /// Returns the sentences below the drawing of a node: those of the text.
 std::vector<std::string> sentences_of(const Explanation& explanation,
-                                      const std::vector<std::string>& files) {
+                                      const ExplainOptions& options) {
   std::vector<std::string> all = opening_of(explanation);
   if (!explanation.rejection) {
     for (const ContainerExplanation& container : explanation.containers) {
@@ -242,7 +246,7 @@ std::vector<std::string> sentences_of(const Explanation& explanation,
   for (const std::string& remedy : remedies_of(explanation)) {
     all.push_back(explanation.remedies.empty() ? remedy : "It fits " + remedy);
   }
-  for (std::string& sentence : closing_of(explanation, files)) all.push_back(std::move(sentence));
+  for (std::string& sentence : closing_of(explanation, options)) all.push_back(std::move(sentence));
   return all;
 }
 
@@ -297,7 +301,7 @@ Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent&
     panels.push_back(
         {fmt::format("{}/{} is {}", explanation.pod.namespace_name, explanation.pod.name,
                      explanation.rejection ? "rejected" : "admitted"),
-         agent.node().machine(), std::move(picture), sentences_of(explanation, options.files),
+         agent.node().machine(), std::move(picture), sentences_of(explanation, options),
          needed_cpus(explanation)});
   }
   return write_svg(options.svg, "Decisions on " + agent.node().machine().name(), panels);
@@ -378,8 +382,8 @@ std::string remedy_text(const std::string& sentence, const Remedy& remedy,
                         const ExplainOptions& options) {
   const std::string text = "  " + escaped(sentence);
   if (remedy.kind != Remedy::Kind::kMoves || options.files.size() != 1) return text + "\n";
-  const std::string command =
-      escaped(command_line("defragment --for " + shell_word(options.files.front()), options.agent));
+  const std::string command = escaped(
+      advised_command_line("defragment --for " + shell_word(options.files.front()), options.agent));
   const Style style = terminal_style();
   const bool fits = display_width(text) + 2 + display_width(command) <= style.width;
   return text + (fits || !style.wraps ? ": " : ":\n    ") + command + "\n";
@@ -396,7 +400,7 @@ std::string remedies_text(const Explanation& explanation, const ExplainOptions& 
       text += remedy_text(remedies[i], explanation.remedies[i], options);
     }
   }
-  return wrapped_lines(text, terminal_style()) + as_lines(closing_of(explanation, options.files));
+  return wrapped_lines(text, terminal_style()) + as_lines(closing_of(explanation, options));
 }
 
 std::string containers_text(const std::vector<ContainerExplanation>& containers) {
@@ -431,7 +435,7 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
   return text + rest;
 }
 
-/// Returns "2 of 3 pods are admitted, not shop/web."; "" for one pod.
+/// Returns "2 of 3 pods are admitted; shop/web is rejected."; "" for one pod.
 std::string count_text(const std::vector<Explained>& all) {
   std::vector<std::string> others;
   for (const auto& [explanation, state] : all) {
@@ -440,9 +444,12 @@ std::string count_text(const std::vector<Explained>& all) {
   }
   if (all.size() < 2) return "";
   const std::size_t admitted = all.size() - others.size();
-  return "\n" + as_lines({fmt::format("{} of {} pods {} admitted{}.", admitted, all.size(),
-                                      admitted == 1 ? "is" : "are",
-                                      others.empty() ? "" : ", not " + listed(others))});
+  return "\n" +
+         as_lines({fmt::format("{} of {} pods {} admitted{}.", admitted, all.size(),
+                               admitted == 1 ? "is" : "are",
+                               others.empty() ? ""
+                                              : fmt::format("; {} {} rejected", listed(others),
+                                                            others.size() == 1 ? "is" : "are"))});
 }
 
 /// Names the files of the kubelet below --sysfs.

@@ -39,12 +39,11 @@ void name_later_rejections(const Node& node, const NodeState& before,
     for (const PodSpec& pod : admitted_later) {
       const auto reason = admit_into(node, state, pod);
       if (reason) {
-        rejected.push_back(fmt::format("{}/{} ({})", pod.namespace_name, pod.name, *reason));
+        rejected.push_back(fmt::format("{}/{} of the same call is then rejected ({})",
+                                       pod.namespace_name, pod.name, *reason));
       }
     }
-    if (rejected.empty()) continue;
-    remedy.text +=
-        fmt::format("; then {} of the same call would be rejected", fmt::join(rejected, ", "));
+    for (const std::string& sentence : rejected) remedy.text += "; " + sentence;
   }
 }
 

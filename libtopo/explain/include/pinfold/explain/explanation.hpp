@@ -66,6 +66,8 @@ struct Explanation {
   std::vector<OccupiedResource> table;  ///< only for a rejected pod, like the members below
   std::string limit;  ///< why it would not fit even without any other pod; "" if it would
   PodNames names;     ///< of the active pods, for `remedies`
+  /// Moves of other pods' containers may help: a search found none, and ended early.
+  bool may_be_moves = false;
 };
 
 /// Explains the decision about a pod that the node has not admitted, or that is to be admitted
