@@ -17,6 +17,7 @@ using test::Outcome;
 using test::run_shell;
 using testing::AllOf;
 using testing::AnyOf;
+using testing::ContainsRegex;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -116,7 +117,7 @@ TEST_F(Explain, OnlyOnePodOfTheFiles) {
   EXPECT_EQ(both.status, 1);
   EXPECT_THAT(both.out, HasSubstr("shop/web"));
   EXPECT_THAT(both.out, AllOf(HasSubstr("shop/small is admitted"),
-                              EndsWith("\n\n1 of 2 pods is admitted, not shop/web.\n")));
+                              EndsWith("\n\n1 of 2 pods is admitted; shop/web is rejected.\n")));
   const Outcome one = on_node("explain --pod shop/small", "both.yaml");
   EXPECT_EQ(one.status, 0) << one.err;
   EXPECT_THAT(one.out, Not(AnyOf(HasSubstr("shop/web"), HasSubstr(" of 1 pods"))));
@@ -129,9 +130,15 @@ TEST_F(Explain, ARemedyNamesLaterPodsOfTheCallThatItKeepsOut) {
                                "spec: {containers: [{name: main, resources: {requests: {cpu: "
                                "100m}}}]}\n");
   EXPECT_THAT(on_node("explain", "later.yaml").out,
-              AllOf(HasSubstr("\n  with container main: cpu 9 -> 8 (requests and limits); then "
-                              "shop/small (OutOfcpu) of the same call would be rejected\n"),
+              AllOf(HasSubstr("\n  with container main: cpu 9 -> 8 (requests and limits); "
+                              "shop/small of the same call is then rejected (OutOfcpu)\n"),
                     HasSubstr("shop/small is admitted")));
+}
+
+TEST_F(Explain, APodOfTheCallIsLeftOutNotRemoved) {
+  dir_.write("two.yaml", pod("one", 4) + "---\n" + pod("two", 7));
+  EXPECT_THAT(on_node("explain", "two.yaml").out,
+              ContainsRegex("\n  if shop/one \\([^)]*\\) is left out of this call\n"));
 }
 
 TEST_F(Explain, NeedsAPod) {

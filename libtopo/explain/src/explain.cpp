@@ -52,8 +52,8 @@ std::vector<std::pair<std::string, Quantity>> sums_by_holder(const OccupiedResou
   return sums;
 }
 
-/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs, 1Gi of memory)" for the resources that a failure
-/// lacks; "" if no pod holds any.
+/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs with 1Gi of memory)" for the resources that a
+/// failure lacks; "" if no pod holds any.
 std::string holders_of_all(const Failure& failure) {
   constexpr std::size_t kMostHolders = 4;
   const std::set<std::string> names = missing_resources(failure);
@@ -68,7 +68,7 @@ std::string holders_of_all(const Failure& failure) {
       if (found == holders.end()) {
         holders.emplace_back(name, name + " " + text);
       } else {
-        found->second += ", " + text;
+        found->second += " with " + text;
       }
     }
   }

@@ -293,7 +293,7 @@ std::string over_requested(const Failure& failure) {
         of_resource(all.free + all.held, amounts.resource, AmountRounding::kDown),
         readable(amounts.needed - all.free, AmountRounding::kUp)));
   }
-  return listed(parts);
+  return fmt::format("{}", fmt::join(parts, "; it also "));
 }
 
 /// Returns whether the pod as a whole may have too little of a resource for its containers. That is

@@ -284,7 +284,7 @@ TEST(Causes, OverheadIsPartOfWhatAPodRequests) {
   web.overhead["cpu"] = Quantity::milli(250);
   EXPECT_THAT(
       explained_on(node, web).summary,
-      HasSubstr("requests 2250m CPUs (250m of it overhead), and the requests of other pods"));
+      HasSubstr("requests 2250m CPU (250m of it overhead), and the requests of other pods"));
 }
 
 TEST(Causes, OneCpuIsSingular) {

@@ -276,7 +276,7 @@ TEST(Explain, TheContainersThatHaveToMove) {
   EXPECT_EQ(moves->text, "default/a/c (CPUs 1-2 -> 13-14) moves");
   ASSERT_EQ(moves->moves.size(), 1U);
   const auto json = to_json(explain(node.node(), node.state(), wanted));
-  const auto& shown = json.at("remedies").at(1);
+  const auto& shown = json.at("remedies").at(2);
   EXPECT_EQ(shown.at("kind"), "moves");
   EXPECT_EQ(shown.at("moves").at(0).at("cpusAfter"), "13-14");
   EXPECT_EQ(shown.at("moves").at(0).at("pod").at("name"), "a");
@@ -795,8 +795,8 @@ TEST(Explain, ALooserPolicyIsFound) {
   EXPECT_THAT(
       texts(
           find_remedies(used.node(), used.state(), pod("web", {{"cpu", "3"}, {"memory", "1Gi"}}))),
-      Contains("topologyManagerPolicy: restricted -> best-effort (it may then be on several "
-               "NUMA nodes)"));
+      Contains("topologyManagerPolicy: restricted -> best-effort (it may then be on more NUMA "
+               "nodes than it needs)"));
 }
 
 TEST(Explain, AFeatureGateThatGivesUpExclusiveCpusSaysSo) {

@@ -149,8 +149,10 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto& [explanation, after] = all[i];  // a rejected pod changes nothing
-    const auto later = std::span(admitted).subspan(turns[i]);
-    if (explanation.rejection) name_later_rejections(agent.node(), after, later, explanation);
+    if (!explanation.rejection) continue;
+    const std::span<const PodSpec> in_call(admitted);
+    name_later_rejections(agent.node(), after, in_call.subspan(turns[i]), explanation);
+    name_pods_of_call(in_call.first(turns[i]), explanation);
   }
   return all;
 }
@@ -223,7 +225,7 @@ std::vector<std::string> closing_of(const Explanation& explanation, const Explai
   if (explanation.may_be_moves) {
     all.push_back(
         "Moves of other pods' containers may help, but a short search found none. A longer one: " +
-        advised_command_line("defragment --dry-run --steps 20000 --for " + file, options.agent));
+        command_line("defragment --dry-run --steps 20000 --for " + file, options.agent));
   }
   all.push_back("Other nodes: pinfold predict --nodes NODES.yaml --pod " + file);
   return all;

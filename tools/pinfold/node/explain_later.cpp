@@ -1,10 +1,11 @@
 #include "node/explain_later.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -44,6 +45,20 @@ void name_later_rejections(const Node& node, const NodeState& before,
       }
     }
     for (const std::string& sentence : rejected) remedy.text += "; " + sentence;
+  }
+}
+
+void name_pods_of_call(std::span<const PodSpec> admitted_before, Explanation& explanation) {
+  const auto is_of_call = [&](const PodUid& uid) {
+    return std::any_of(admitted_before.begin(), admitted_before.end(),
+                       [&](const PodSpec& pod) { return pod.uid == uid; });
+  };
+  for (Remedy& remedy : explanation.remedies) {
+    constexpr std::string_view kRemoved = " removed";
+    const auto verb = remedy.text.find(kRemoved);
+    const bool is_all = std::all_of(remedy.pods.begin(), remedy.pods.end(), is_of_call);
+    if (remedy.kind != Remedy::Kind::kPods || !is_all || verb == std::string::npos) continue;
+    remedy.text.replace(verb, kRemoved.size(), " left out of this call");
   }
 }
 
