@@ -111,10 +111,10 @@ TEST_F(StartRefused, APinfoldDirectoryCanBeAdaptedByTheCommandAsItIsPrinted) {
                     HasSubstr("; the state is for another configuration of this node "
                               "(reservedSystemCPUs: '0-1' becomes '0-3'): 'pinfold reconfigure "
                               "--state-dir state --config new.yaml --machine machine.json "
-                              "--pod-logs logs' adapts it to this one")));
+                              "--pod-logs logs --no-enforce' adapts it to this one")));
   const auto begin = refused.err.find("'pinfold reconfigure ") + std::string("'pinfold ").size();
   const std::string command = refused.err.substr(begin, refused.err.find('\'', begin) - begin);
-  const Outcome adapted = in_dir(PINFOLD_COMMAND " " + command + " --no-enforce");
+  const Outcome adapted = in_dir(PINFOLD_COMMAND " " + command);
   EXPECT_EQ(adapted.status, 0) << adapted.err;
   EXPECT_EQ(explain("state", "new.yaml").status, 0);
 }

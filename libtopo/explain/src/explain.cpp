@@ -57,25 +57,23 @@ std::vector<std::pair<std::string, Quantity>> sums_by_holder(const OccupiedResou
 std::string holders_of_all(const Failure& failure) {
   constexpr std::size_t kMostHolders = 4;
   const std::set<std::string> names = missing_resources(failure);
-  std::vector<std::pair<std::string, std::string>> holders;  // in the order of the places
+  std::vector<std::string> owners;  // in the order of the places
+  std::vector<std::string> parts;
   for (const OccupiedResource& resource : explain_detail::occupied(failure)) {
     if (!names.contains(resource.resource)) continue;
-    for (const auto& [name, amount] : sums_by_holder(resource)) {
-      const auto found = std::find_if(holders.begin(), holders.end(),
-                                      [&](const auto& holder) { return holder.first == name; });
+    for (const auto& [owner, amount] : sums_by_holder(resource)) {
       const std::string text =
           explain_detail::of_resource(amount, resource.resource, AmountRounding::kDown);
-      if (found == holders.end()) {
-        holders.emplace_back(name, name + " " + text);
+      const auto found = std::find(owners.begin(), owners.end(), owner);
+      if (found == owners.end()) {
+        owners.push_back(owner);
+        parts.push_back(fmt::format("{} {}", owner, text));
       } else {
-        found->second += " with " + text;
+        parts[static_cast<std::size_t>(found - owners.begin())] += " with " + text;
       }
     }
   }
-  if (holders.empty()) return "";
-  std::vector<std::string> parts;
-  parts.reserve(holders.size());
-  for (auto& holder : holders) parts.push_back(std::move(holder.second));
+  if (parts.empty()) return "";
   return fmt::format(" (held by {})",
                      explain_detail::listed(first_named(std::move(parts), kMostHolders, "more")));
 }

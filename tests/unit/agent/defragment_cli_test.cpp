@@ -196,7 +196,7 @@ TEST_F(DefragmentCli, ExplainSuggestsIt) {
   EXPECT_EQ(rejected.status, 1) << rejected.err;
   EXPECT_THAT(rejected.out,
               HasSubstr("if default/a/main (CPU 1 -> 6) moves: pinfold defragment --for new.yaml "
-                        "--state-dir state --machine node.json\n"));
+                        "--state-dir state --machine node.json --no-enforce\n"));
 }
 
 }  // namespace

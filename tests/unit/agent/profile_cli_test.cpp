@@ -116,7 +116,7 @@ spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 64Mi}}}]}
               HasSubstr("default cpuset cannot be empty; exclusive CPUs have used up the shared "
                         "pool, and a kubelet does not start without one: 'pinfold remove --pod UID "
                         "--state-dir state --config strict.yaml --machine node.json --profile "
-                        "fixed' ends a pod"));
+                        "fixed --no-enforce' ends a pod"));
   EXPECT_THAT(node("remove --pod u-1 --profile fixed", "strict.yaml"), Not(HasSubstr("rror")));
   EXPECT_THAT(node("admit all.yaml" + kubelet, "strict.yaml"), HasSubstr("admitted"));
 }

@@ -129,9 +129,9 @@ struct DefragmentationPlan {
 
 /// Plans the cheapest moves after which decide() admits a pod (with `options.checks`). Evicts no
 /// pod, and a container that does not move keeps what it has, whether or not the node would admit
-/// it again. If the search ends early, each pod is also moved alone, up to `options.steps` pods with
-/// a tenth of the steps each. Ignores `options.evict`. Errors: kInvalidArgument for a pod that is
-/// active or held.
+/// it again. If the search ends early, each pod is also moved alone, up to `options.steps` pods
+/// with a tenth of the steps each. Ignores `options.evict`. Errors: kInvalidArgument for a pod that
+/// is active or held.
 [[nodiscard]] Result<DefragmentationPlan> plan_defragmentation(const Node& node,
                                                                const NodeState& state,
                                                                const PodSpec& pod,
