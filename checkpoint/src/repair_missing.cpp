@@ -160,7 +160,7 @@ void note_unowned(const MemoryCheckpoint& file, const MemoryCheckpoint& counted,
       if (table.reserved <= known) continue;
       notes.lost.push_back(
           {std::string(kMemoryFileName),
-           fmt::format("{} of {} on NUMA node {}: their assignments cannot be read: released",
+           fmt::format("{} of {} on NUMA node {}, of assignments that cannot be read: released",
                        bytes_named(table.reserved - known), type, id)});
     }
   }

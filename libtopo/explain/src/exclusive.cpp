@@ -13,6 +13,7 @@
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/api/validation.hpp"
 #include "summary.hpp"
+#include "table.hpp"
 #include "trials.hpp"
 #include "words.hpp"
 
@@ -115,17 +116,25 @@ class ExclusiveSearch {
       const auto other = made_guaranteed(pod_, memory);
       if (!other || other == last || !find_violations(*other).empty()) continue;
       last = other;
-      if (auto remedy = found(*other)) return {{*std::move(remedy)}, std::move(notes_)};
+      auto remedies = found(*other);
+      if (!remedies.empty()) return {std::move(remedies), std::move(notes_)};
     }
     return {{}, std::move(notes_)};
   }
 
  private:
-  [[nodiscard]] std::optional<Remedy> found(const PodSpec& other) {
-    if (!is_manageable(node_.gates(), other)) return with_feature_gate(other);
-    if (other == pod_) return std::nullopt;
-    if (auto remedy = tried(node_, state_, other, "")) return remedy;
-    return with_smaller_requests(other);
+  [[nodiscard]] std::vector<Remedy> found(const PodSpec& other) {
+    std::vector<Remedy> remedies;
+    const auto add = [&](std::optional<Remedy> remedy) {
+      if (remedy) remedies.push_back(*std::move(remedy));
+    };
+    if (!is_manageable(node_.gates(), other)) {
+      add(with_feature_gate(other));
+    } else if (other != pod_) {
+      add(tried(node_, state_, other, ""));
+      if (remedies.empty()) remedies = of_rejected(other);
+    }
+    return remedies;
   }
 
   /// Returns whether another pod has its containers in the same order.
@@ -196,22 +205,35 @@ class ExclusiveSearch {
     return remedy;
   }
 
-  /// Lowers requests of a pod that is rejected once it is Guaranteed, and notes why it is.
-  [[nodiscard]] std::optional<Remedy> with_smaller_requests(const PodSpec& other) {
+  /// Lowers requests of a pod that is rejected once it is Guaranteed, or removes pods in its way,
+  /// and notes why it is rejected.
+  [[nodiscard]] std::vector<Remedy> of_rejected(const PodSpec& other) {
     constexpr int kMostTrials = 500;
+    std::vector<Remedy> remedies;
     const auto failure = find_failure(node_, state_, other, nullptr);
-    if (!failure || !would_gain(other)) return std::nullopt;
+    if (!failure || !would_gain(other)) return remedies;
     if (notes_.empty()) {
-      notes_.push_back(fmt::format("With {} it would be rejected, {}: {}",
+      notes_.push_back(fmt::format("With {} it would be rejected, {}: {}{}",
                                    listed(differences(pod_, other)), failure->why.reason,
-                                   summarize(*failure)));
+                                   summarize(*failure), holders_of_all(*failure)));
     }
     Trials trials(kMostTrials);
     for (const Remedy& smaller : request_changes(*failure, trials)) {
       if (!has_same_order(*smaller.pod)) continue;
-      if (auto remedy = tried(node_, state_, *smaller.pod, "")) return remedy;
+      auto remedy = tried(node_, state_, *smaller.pod, "");
+      if (!remedy) continue;
+      remedies.push_back(*std::move(remedy));
+      break;
     }
-    return std::nullopt;
+    for (Remedy& fewer : pods_in_the_way(*failure, trials)) {
+      NodeState state = state_;
+      for (const PodUid& uid : fewer.pods) state = remove_pod(node_, std::move(state), uid);
+      auto remedy = tried(node_, state, other, "if " + fewer.text);
+      if (!remedy) continue;
+      remedy->pods = std::move(fewer.pods);
+      remedies.push_back(*std::move(remedy));
+    }
+    return remedies;
   }
 
   const Node& node_;

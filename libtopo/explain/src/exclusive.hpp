@@ -10,14 +10,14 @@ namespace pinfold::explain_detail {
 
 /// How containers of a pod can get exclusive CPUs.
 struct ExclusiveAdvice {
-  std::vector<Remedy> remedies;    ///< at most one
+  std::vector<Remedy> remedies;    ///< at most two
   std::vector<std::string> notes;  ///< why equal requests and limits alone do not suffice
 };
 
 /// Returns a change of an admitted pod's requests and limits with which more of its containers get
 /// exclusive CPUs: equal requests and limits everywhere, and whole CPUs; if it is rejected then, a
-/// smaller request as well; and for pod-level resources the feature gate, if it is off. Nothing if
-/// no container would gain any. `state`: without the pod.
+/// smaller request as well, or the pods that have to be removed; and for pod-level resources the
+/// feature gate, if it is off. Nothing if no container would gain any. `state`: without the pod.
 [[nodiscard]] ExclusiveAdvice ways_to_exclusive_cpus(const Node& node, const NodeState& state,
                                                      const PodSpec& pod);
 

@@ -24,60 +24,6 @@ using explain_detail::Failure;
 
 namespace {
 
-/// Returns the resources that some place lacks.
-std::set<std::string> missing_resources(const Failure& failure) {
-  std::set<std::string> names;
-  for (const explain_detail::Missing& place : explain_detail::find_missing(failure)) {
-    for (const Amounts& amounts : place.amounts) names.insert(amounts.resource);
-  }
-  return names;
-}
-
-/// Returns what each holder has of a resource at all places. What is spread over NUMA nodes is
-/// listed at each of them.
-std::vector<std::pair<std::string, Quantity>> sums_by_holder(const OccupiedResource& resource) {
-  std::vector<std::pair<std::string, Quantity>> sums;
-  for (const OccupiedPlace& place : resource.places) {
-    for (const Holder& holder : place.holders) {
-      const std::string name = to_string(holder);
-      const auto found = std::find_if(sums.begin(), sums.end(),
-                                      [&](const auto& sum) { return sum.first == name; });
-      if (found == sums.end()) {
-        sums.emplace_back(name, holder.amount);
-      } else if (holder.spread_over.empty()) {
-        found->second += holder.amount;
-      }
-    }
-  }
-  return sums;
-}
-
-/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs with 1Gi of memory)" for the resources that a
-/// failure lacks; "" if no pod holds any.
-std::string holders_of_all(const Failure& failure) {
-  constexpr std::size_t kMostHolders = 4;
-  const std::set<std::string> names = missing_resources(failure);
-  std::vector<std::string> owners;  // in the order of the places
-  std::vector<std::string> parts;
-  for (const OccupiedResource& resource : explain_detail::occupied(failure)) {
-    if (!names.contains(resource.resource)) continue;
-    for (const auto& [owner, amount] : sums_by_holder(resource)) {
-      const std::string text =
-          explain_detail::of_resource(amount, resource.resource, AmountRounding::kDown);
-      const auto found = std::find(owners.begin(), owners.end(), owner);
-      if (found == owners.end()) {
-        owners.push_back(owner);
-        parts.push_back(fmt::format("{} {}", owner, text));
-      } else {
-        parts[static_cast<std::size_t>(found - owners.begin())] += " with " + text;
-      }
-    }
-  }
-  if (parts.empty()) return "";
-  return fmt::format(" (held by {})",
-                     explain_detail::listed(first_named(std::move(parts), kMostHolders, "more")));
-}
-
 /// Returns whether the second change is one of an amount that the first one has changed.
 bool changes_again(const explain_detail::MetShortage& first,
                    const explain_detail::MetShortage& second) {
@@ -92,7 +38,7 @@ bool changes_again(const explain_detail::MetShortage& first,
 /// Returns "Even with maxPods: 8 -> 9 it would be rejected, OutOfcpu: ... (held by ...)".
 std::string rejected_even_with(const std::string& change, const Failure& failure) {
   return fmt::format("Even with {} it would be rejected, {}: {}{}", change, failure.why.reason,
-                     explain_detail::summarize(failure), holders_of_all(failure));
+                     explain_detail::summarize(failure), explain_detail::holders_of_all(failure));
 }
 
 /// Returns what would be in the way on a node that allows more pods.

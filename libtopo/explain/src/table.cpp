@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "pinfold/decide/allocatable.hpp"
+#include "pinfold/types/named.hpp"
+#include "trials.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {
@@ -167,6 +171,34 @@ void add_own_containers(const Failure& failure, const std::optional<NodeState>& 
   place.holders.insert(place.holders.end(), own.begin(), own.end());
 }
 
+/// Returns the resources that some place lacks.
+std::set<std::string> missing_resources(const Failure& failure) {
+  std::set<std::string> names;
+  for (const Missing& place : find_missing(failure)) {
+    for (const Amounts& amounts : place.amounts) names.insert(amounts.resource);
+  }
+  return names;
+}
+
+/// Returns what each holder has of a resource at all places. What is spread over NUMA nodes is
+/// listed at each of them.
+std::vector<std::pair<std::string, Quantity>> sums_by_holder(const OccupiedResource& resource) {
+  std::vector<std::pair<std::string, Quantity>> sums;
+  for (const OccupiedPlace& place : resource.places) {
+    for (const Holder& holder : place.holders) {
+      const std::string name = to_string(holder);
+      const auto found = std::find_if(sums.begin(), sums.end(),
+                                      [&](const auto& sum) { return sum.first == name; });
+      if (found == sums.end()) {
+        sums.emplace_back(name, holder.amount);
+      } else if (holder.spread_over.empty()) {
+        found->second += holder.amount;
+      }
+    }
+  }
+  return sums;
+}
+
 }  // namespace
 
 std::vector<Holder> holders_of(const Failure& failure, const std::string& resource,
@@ -197,6 +229,28 @@ std::vector<OccupiedResource> occupied(const Failure& failure) {
     }
   }
   return table;
+}
+
+std::string holders_of_all(const Failure& failure) {
+  constexpr std::size_t kMostHolders = 4;
+  const std::set<std::string> names = missing_resources(failure);
+  std::vector<std::string> owners;  // in the order of the places
+  std::vector<std::string> parts;
+  for (const OccupiedResource& resource : occupied(failure)) {
+    if (!names.contains(resource.resource)) continue;
+    for (const auto& [owner, amount] : sums_by_holder(resource)) {
+      const std::string text = of_resource(amount, resource.resource, AmountRounding::kDown);
+      const auto found = std::find(owners.begin(), owners.end(), owner);
+      if (found == owners.end()) {
+        owners.push_back(owner);
+        parts.push_back(fmt::format("{} {}", owner, text));
+      } else {
+        parts[static_cast<std::size_t>(found - owners.begin())] += " with " + text;
+      }
+    }
+  }
+  if (parts.empty()) return "";
+  return fmt::format(" (held by {})", listed(first_named(std::move(parts), kMostHolders, "more")));
 }
 
 }  // namespace pinfold::explain_detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "outcome.hpp"
@@ -13,5 +14,9 @@ namespace pinfold::explain_detail {
 /// Returns the part of a place that a pod holds, by container where that is known.
 [[nodiscard]] std::vector<Holder> holders_of(const Failure& failure, const std::string& resource,
                                              const PlaceAmounts& place, const PodUid& uid);
+
+/// Returns " (held by a/x 8 CPUs and a/y 3 CPUs with 1Gi of memory)" for the resources that a
+/// failure lacks; "" if no pod holds any.
+[[nodiscard]] std::string holders_of_all(const Failure& failure);
 
 }  // namespace pinfold::explain_detail

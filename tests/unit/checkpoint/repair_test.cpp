@@ -399,7 +399,7 @@ TEST(Repair, MemoryThatWasCutOffIsRestoredOrLost) {
                             "its memory, if it had any: cannot be read, but 'cpu_manager_state' "
                             "names it"},
                            {"memory_manager_state",
-                            "1Gi of memory on NUMA node 1: their assignments cannot be read: "
+                            "1Gi of memory on NUMA node 1, of assignments that cannot be read: "
                             "released"}}));
   EXPECT_TRUE(would_start(node(), lost.files, {}));
 }

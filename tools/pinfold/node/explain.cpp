@@ -426,10 +426,10 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
     return text + resource_table(explanation) + remedies_text(explanation, options);
   }
   std::string rest = containers_text(explanation.containers);
+  if (!explanation.remedies.empty()) rest += "\nFor exclusive CPUs\n";
   for (const Remedy& remedy : explanation.remedies) {
-    rest += wrapped_lines(
-        fmt::format("\nFor exclusive CPUs\n  {}\n", escaped(once_online(remedy, remedy.text))),
-        terminal_style());
+    rest += wrapped_lines(fmt::format("  {}\n", escaped(once_online(remedy, remedy.text))),
+                          terminal_style());
   }
   if (!explanation.trace.facts.empty()) {
     rest += "\nHow it was decided:\n" + trace_text(explanation.trace);
