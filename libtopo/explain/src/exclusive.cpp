@@ -157,10 +157,10 @@ class ExclusiveSearch {
   }
 
   /// Returns the change to another pod, and `setting`, if that pod is admitted and its containers
-  /// then have more exclusive CPUs.
+  /// then have more exclusive CPUs. `condition`: ", if default/db is removed".
   [[nodiscard]] std::optional<Remedy> tried(const Node& node, const NodeState& state,
-                                            const PodSpec& other,
-                                            const std::string& setting) const {
+                                            const PodSpec& other, const std::string& setting,
+                                            const std::string& condition = "") const {
     const Decision decision =
         decide(node, state, other, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
     const auto* const admitted = std::get_if<Admitted>(&decision);
@@ -169,8 +169,11 @@ class ExclusiveSearch {
     if (gained.empty()) return std::nullopt;
     std::vector<std::string> changes = differences(pod_, other);
     if (!setting.empty()) changes.push_back(setting);
-    return Remedy{
-        Remedy::Kind::kRequest, listed(changes) + "; " + listed(gained), other, {}, std::nullopt};
+    return Remedy{Remedy::Kind::kRequest,
+                  listed(changes) + condition + "; " + listed(gained),
+                  other,
+                  {},
+                  std::nullopt};
   }
 
   /// Returns "container c then has 4 exclusive CPUs" for each container that gains them.
@@ -228,7 +231,7 @@ class ExclusiveSearch {
     for (Remedy& fewer : pods_in_the_way(*failure, trials)) {
       NodeState state = state_;
       for (const PodUid& uid : fewer.pods) state = remove_pod(node_, std::move(state), uid);
-      auto remedy = tried(node_, state, other, "if " + fewer.text);
+      auto remedy = tried(node_, state, other, "", ", if " + fewer.text);
       if (!remedy) continue;
       remedy->pods = std::move(fewer.pods);
       remedies.push_back(*std::move(remedy));

@@ -194,7 +194,9 @@ TEST(ExplainRemedies, ExclusiveCpusThatAreTooManyComeWithASmallerRequest) {
   ASSERT_FALSE(admitted.rejection);
   EXPECT_THAT(texts(admitted),
               ElementsAre("container engine: cpu 4 -> 3 (requests and limits) and container log: "
-                          "cpu request 100m -> 500m; container engine then has 3 exclusive CPUs"));
+                          "cpu request 100m -> 500m; container engine then has 3 exclusive CPUs",
+                          "container log: cpu request 100m -> 500m, if default/md (4 CPUs on NUMA "
+                          "node 0) is removed; container engine then has 4 exclusive CPUs"));
   EXPECT_THAT(admitted.notes,
               Contains(HasSubstr("With container log: cpu request 100m -> 500m it would be "
                                  "rejected, TopologyAffinityError: Container engine of "
