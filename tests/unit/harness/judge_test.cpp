@@ -163,7 +163,7 @@ TEST(OverlapsSeen, CpusThatAPodSharesBelongToItsContainers) {
 std::vector<std::string> overlaps_of_runtime(const std::string& changes,
                                              NeverPinned never_pinned = NeverPinned::kCount) {
   const ExclusiveCpus exclusive = {{"podB/c", CpuSet{2, 3}}};
-  return overlaps_seen(changes_of_runtime(changes, never_pinned), exclusive);
+  return overlaps_seen(changes_of_runtime(changes, exclusive, never_pinned), exclusive);
 }
 
 TEST(ChangesOfRuntime, CountsAGroupFromWhenItHasACpuset) {
@@ -172,8 +172,22 @@ TEST(ChangesOfRuntime, CountsAGroupFromWhenItHasACpuset) {
                                "podB 0-7\npodB/c 0-7\n\n"
                                "podB/c 2-3\n\n"
                                "podA/s 0-1\n\n",
-                               NeverPinned::kCount),
+                               {}, NeverPinned::kCount),
             "\n\npodB/c 2-3\n\npodA/s 0-1\npodB/c 2-3\n\n");
+}
+
+/// The service may find the group of a container that is being created in the meantime, and the
+/// CPUs of the pool may be the container's own later.
+TEST(ChangesOfRuntime, CountsAnExclusiveGroupFromWhenItHasOnlyItsOwnCpus) {
+  const ExclusiveCpus exclusive = {{"podB/c", CpuSet{1, 2, 3}}};
+  const auto overlaps = [&exclusive](const std::string& changes) {
+    return overlaps_seen(changes_of_runtime(changes, exclusive, NeverPinned::kCount), exclusive);
+  };
+  const std::string created = "podA 0-7\npodA/s 0,3-7\npodB 0-7\npodB/c 0-7\n\npodB/c 0,3-7\n\n";
+  EXPECT_TRUE(overlaps(created + "podB/c 1-2\n\npodA/s 0,4-7\n\npodB/c 1-3\n\n").empty());
+  const auto found = testing::ElementsAre("podA/s had CPUs 3 of podB/c");
+  EXPECT_THAT(overlaps(created), found) << "it never gets its CPUs";
+  EXPECT_THAT(overlaps(created + "podB/c 1-2\n\npodB/c 0,3-7\n\n"), found) << "it loses them";
 }
 
 TEST(ChangesOfRuntime, KeepsCountingAGroupThatLosesItsCpuset) {
@@ -210,7 +224,7 @@ TEST(ChangesOfRuntime, CountsNoGroupWithoutProcesses) {
   const std::string empty = before + "podA/d \n\npodB/c 0-1\n\n";
   const ExclusiveCpus exclusive = {{"podB/c", CpuSet{0, 1}}};
   const auto overlaps = [&exclusive](const std::string& changes) {
-    return overlaps_seen(changes_of_runtime(changes, NeverPinned::kCount), exclusive);
+    return overlaps_seen(changes_of_runtime(changes, exclusive, NeverPinned::kCount), exclusive);
   };
   EXPECT_TRUE(overlaps(empty).empty());
   const auto found = testing::ElementsAre("podA/d had CPUs 0-1 of podB/c");

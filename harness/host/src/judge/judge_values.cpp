@@ -153,9 +153,14 @@ class States {
     const auto ended = ended_.find(group);
     return {group, ended == ended_.end() ? 0 : ended->second};
   }
-  /// Returns true if the group has other CPUs than its parent, if that was seen: the runtime
-  /// creates the parent just before.
-  [[nodiscard]] bool is_pinned(const std::string& group, const std::string& cpus) const {
+  /// Returns true if the group has only CPUs that are exclusive to it, or, if none are, others than
+  /// its parent, if that was seen: the runtime creates the parent just before.
+  [[nodiscard]] bool is_pinned(const std::string& group, const std::string& cpus,
+                               const ExclusiveCpus& exclusive) const {
+    if (const auto own = exclusive.find(group); own != exclusive.end()) {
+      const auto now = CpuSet::parse(cpus);
+      return now && own->second.contains_all(*now);
+    }
     const auto above = groups_.find(group.substr(0, group.rfind('/')));
     return above != groups_.end() && above->second != cpus;
   }
@@ -169,12 +174,13 @@ class States {
 
 }  // namespace
 
-std::string changes_of_runtime(const std::string& changes, NeverPinned never_pinned) {
+std::string changes_of_runtime(const std::string& changes, const ExclusiveCpus& exclusive,
+                               NeverPinned never_pinned) {
   std::set<Life> pinned;
   States all(changes);
   while (all.next()) {
     for (const auto& [group, cpus] : all.groups()) {
-      if (all.is_pinned(group, cpus)) pinned.insert(all.life_of(group));
+      if (all.is_pinned(group, cpus, exclusive)) pinned.insert(all.life_of(group));
     }
   }
   const auto is_skipped = [&](const Life& life) {
@@ -190,7 +196,8 @@ std::string changes_of_runtime(const std::string& changes, NeverPinned never_pin
     for (const auto& [group, cpus] : states.groups()) {
       if (!is_of_container(group)) continue;
       const Life life = states.life_of(group);
-      const bool counts = pinned.contains(life) ? states.is_pinned(group, cpus) : !is_skipped(life);
+      const bool counts =
+          pinned.contains(life) ? states.is_pinned(group, cpus, exclusive) : !is_skipped(life);
       if (counts) counted.insert(group);
       if (counted.contains(group)) text += fmt::format("{} {}\n", group, cpus);
     }

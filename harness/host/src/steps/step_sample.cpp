@@ -104,7 +104,7 @@ VmResult<StepResult> act(StepContext& context, const StopSamplingStep& step) {
   SplitChanges changes = split_changes(reply.value("changes", ""),
                                        judged_folder(context.scenario, context.cgroup_mode()));
   if (!context.scenario.runtime.empty()) {
-    changes.below = changes_of_runtime(changes.below, step.never_pinned);
+    changes.below = changes_of_runtime(changes.below, context.exclusive, step.never_pinned);
   }
   const auto overlaps = overlaps_seen(changes.below, context.exclusive);
   result.timeline = timeline_of(changes, reply.value("timesMs", std::vector<std::int64_t>{}),

@@ -79,11 +79,14 @@ enum class NeverPinned {
 
 /// Reduces the sampler's `changes` below "kubepods" to the input of overlaps_seen: only the groups
 /// of containers and sandboxes ("podA/id", "burstable/podB/id"), each from the first state in which
-/// it has other CPUs than its pod's group. Before that, runc has created the group, but its program
-/// does not run yet. A group that never has other CPUs counts in all its states: nothing has pinned
-/// it. So this does not find a container that runs unpinned for a while and is pinned later; the
-/// service counts those.
-[[nodiscard]] std::string changes_of_runtime(const std::string& changes, NeverPinned never_pinned);
+/// it has other CPUs than its pod's group, or, if `exclusive` names it, none but these. Before
+/// that, runc has created the group, but its program does not run yet; meanwhile the service may
+/// have confined it to the shared pool. A group that never gets there counts in all its states:
+/// nothing has pinned it. So this does not find a container that runs unpinned for a while and is
+/// pinned later; the service counts those.
+[[nodiscard]] std::string changes_of_runtime(const std::string& changes,
+                                             const ExclusiveCpus& exclusive,
+                                             NeverPinned never_pinned);
 
 /// CPUs of one group that are also in another group.
 struct GroupOverlap {
