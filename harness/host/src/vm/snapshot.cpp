@@ -69,19 +69,18 @@ bool has_sum(const fs::path& file, const std::string& expected) {
   return true;
 }
 
-VmFailure cannot_save(const Json& state) {
-  return {Trouble::kHost, "QEMU cannot save the machine: " + state.dump()};
-}
-
-/// Asks QEMU until the status that a command returns is an end, and returns that.
+/// Asks QEMU until the status that a command returns is an end.
 template <typename IsEnd>
-VmResult<std::string> status_at_end(Vm& vm, const char* command, IsEnd is_end) {
+VmResult<void> wait_for_status(Vm& vm, const char* command, IsEnd is_end) {
   const Clock::time_point deadline = Clock::now() + kSaveLimit;
   while (true) {
     PINFOLD_LET(const auto state, vm.monitor(command, Json::object(), kMonitorLimit));
-    std::string status = state.value("status", "");
-    if (is_end(status)) return status;
-    if (status == "failed" || Clock::now() > deadline) return tl::unexpected(cannot_save(state));
+    const std::string status = state.value("status", "");
+    if (is_end(status)) return {};
+    if (status == "failed" || Clock::now() > deadline) {
+      return tl::unexpected(
+          VmFailure{Trouble::kHost, "QEMU cannot save the machine: " + state.dump()});
+    }
     std::this_thread::sleep_for(Milliseconds(20));
   }
 }
@@ -96,11 +95,11 @@ VmResult<void> write_stream(const fs::path& draft, Vm& vm) {
   const std::string uri =
       "exec:dd conv=nocreat,notrunc bs=1M status=none of=" + shell_word(draft.string());
   PINFOLD_TRY(vm.monitor("migrate", {{"uri", uri}}, kMonitorLimit));
-  PINFOLD_TRY(status_at_end(vm, "query-migrate",
-                            [](const std::string& status) { return status == "completed"; }));
-  // The migration is completed a moment before the machine can go on.
-  PINFOLD_TRY(status_at_end(vm, "query-status",
-                            [](const std::string& status) { return status != "finish-migrate"; }));
+  PINFOLD_TRY(wait_for_status(vm, "query-migrate",
+                              [](const std::string& status) { return status == "completed"; }));
+  // QEMU reports the end of the migration shortly before it lets the machine run again.
+  PINFOLD_TRY(wait_for_status(
+      vm, "query-status", [](const std::string& status) { return status != "finish-migrate"; }));
   PINFOLD_TRY(vm.monitor("cont", Json::object(), kMonitorLimit));
   return {};
 }
