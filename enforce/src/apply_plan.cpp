@@ -72,7 +72,7 @@ class PlanRun {
  private:
   void run_foreign(const Step& step) {
     const auto reason =
-        step.kind == Kind::kFollow ? needs_to_be_left(step.set) : std::optional<Error>();
+        step.kind == Kind::kFollow ? needs_to_be_left(step) : std::optional<Error>();
     auto done = reason ? Result<void>(fail(*reason)) : cgroups_.apply(step);
     if (done) {
       std::erase_if(result_.unconfined, [&](const UnconfinedGroup& group) {
@@ -84,11 +84,13 @@ class PlanRun {
     result_.unconfined.push_back({step, std::move(done).error(), was_killed});
   }
 
-  /// A foreign group must not get CPUs that a late group had exclusively and has not left.
-  [[nodiscard]] std::optional<Error> needs_to_be_left(const CpuSet& cpus) const {
+  /// A foreign group must not get CPUs that a late group had exclusively and has not left. One that
+  /// is around the late group must, because cgroup v1 gives no group what the one above it lacks.
+  [[nodiscard]] std::optional<Error> needs_to_be_left(const Step& step) const {
     for (const auto& [name, settings] : now_) {
       if (name.is_pod() || !is_late(name)) continue;
-      const CpuSet shared = cpus & exclusive_of(name) & runs_on(cgroups_, now_, name, machine_);
+      if (cgroups_.directory(name).starts_with(step.directory + "/")) continue;
+      const CpuSet shared = step.set & exclusive_of(name) & runs_on(cgroups_, now_, name, machine_);
       if (!shared.empty()) return still_has(name, shared);
     }
     return std::nullopt;

@@ -117,7 +117,10 @@ class Planner {
   }
   void set_cpus(const GroupName& name, const CpuSet& cpus) {
     if (now_.at(name).cpus == cpus) return;
-    if (!name.is_pod()) confine_foreign((cpus & owned(after_, name)) - owned(before_, name));
+    if (!name.is_pod()) {
+      confine_foreign((cpus & owned(after_, name)) - owned(before_, name));
+      make_room_around(name, cpus);
+    }
     add({Step::Kind::kCpus, name, cpus, "", ""});
     changed_.insert(name);
   }
@@ -182,6 +185,20 @@ class Planner {
       if (place == reach) continue;
       if (!foreign->before) foreign->before = foreign->chosen;
       move_foreign(Step::Kind::kConfine, *foreign, std::move(place));
+    }
+  }
+
+  /// Gives confined groups around a container its CPUs: cgroup v1 gives no group what the one above
+  /// it lacks.
+  void make_room_around(const GroupName& name, const CpuSet& cpus) {
+    if (!foreign_.is_v1) return;
+    for (ForeignGroup& foreign : foreign_now_) {  // the outer ones first
+      const auto& inside = foreign.inside;
+      const bool is_around = std::find(inside.begin(), inside.end(), name) != inside.end();
+      const auto has = above(foreign);
+      const CpuSet room = foreign.chosen | (has ? cpus & *has : cpus);
+      if (!is_around || !foreign.before || room == foreign.chosen) continue;
+      move_foreign(Step::Kind::kFollow, foreign, room);
     }
   }
 

@@ -124,7 +124,7 @@ void check_moves(const Node& node, const NodeState& state, const PodSpec& pod,
                  const std::vector<PlannedContainer>& moves) {
   RC_ASSERT(!moves.empty());
   bool is_planned = false;
-  for (const std::size_t steps : {kMoveSteps, kMoreMoveSteps}) {
+  for (const std::size_t steps : {kMoveSteps, kDefragmentationSteps}) {
     const auto plan = plan_defragmentation(node, release_stale(node, state), pod,
                                            {false, steps, AdmissionChecks::kManagersAndRequests})
                           .value();

@@ -156,6 +156,7 @@ void Runner::check_told() {
       const bool is_admitted = active != nullptr && active->spec.find(id.name) != nullptr;
       if (!is_admitted && !told_.contains(container.number)) continue;  // CPUs were offline
       const auto told = told_.try_emplace(container.number, has).first;
+      if (told->second.empty()) told->second = has;  // it ran unplaced until now
       if (told->second != has) {
         return break_promise("lost", fmt::format("{}/{} was told {}, and has {}", id.pod, id.name,
                                                  told->second.to_string(), has.to_string()));

@@ -101,7 +101,7 @@ std::vector<Remedy> container_moves(const Failure& failure, Trials& trials) {
   options.checks = AdmissionChecks::kManagersAndRequests;
   auto plan = plan_defragmentation(failure.node, failure.state, failure.pod, options);
   if (plan && !plan->optimal && plan->moves.size() != 1) {
-    options.steps = kMoreMoveSteps;
+    options.steps = kDefragmentationSteps;
     plan = plan_defragmentation(failure.node, failure.state, failure.pod, options);
   }
   if (!plan) return {};

@@ -109,6 +109,16 @@ std::optional<planning::Solution> one_pod_moved(planning::SearchProblem problem,
   return best;
 }
 
+/// Returns how many steps a search may take in about the same time on any machine: each compares
+/// all sets of NUMA nodes.
+std::size_t steps_on(const Machine& machine, std::size_t steps) {
+  constexpr unsigned kMostAtFullSpeed = 12;  // NUMA nodes
+  constexpr unsigned kMostCounted = 30;
+  const auto count = std::min(static_cast<unsigned>(machine.numa_count()), kMostCounted);
+  const unsigned halvings = count > kMostAtFullSpeed ? count - kMostAtFullSpeed : 0;
+  return std::max<std::size_t>(steps >> halvings, 1);
+}
+
 bool admits(const Node& node, NodeState state, const PodSpec& pod, AdmissionChecks checks) {
   return std::holds_alternative<Admitted>(
       decide(node, std::move(state), pod, nullptr, nullptr, checks));
@@ -152,7 +162,7 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   planning::SearchRules rules;
   rules.may_lose = false;
   rules.same_rules = true;
-  rules.steps = options.steps;
+  rules.steps = steps_on(node.machine(), options.steps);
   const auto accepts = [&](const std::vector<planning::PodChoice>& choices) {
     return admits(node, moved_state(problem, choices), pod, options.checks);
   };

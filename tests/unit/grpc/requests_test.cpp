@@ -138,7 +138,7 @@ TEST(Requests, AReconfigurationReachesTheWorker) {
   defragment.set_dry_run(true);
   EXPECT_EQ(std::get<verbs::Defragment>(*to_action(defragment)).pod.uid.value, "u1");
   EXPECT_TRUE(std::get<verbs::Defragment>(*to_action(defragment)).dry_run);
-  EXPECT_EQ(std::get<verbs::Defragment>(*to_action(defragment)).steps, PlanOptions{}.steps);
+  EXPECT_EQ(std::get<verbs::Defragment>(*to_action(defragment)).steps, kDefragmentationSteps);
   defragment.set_step_count(10'001);
   EXPECT_EQ(to_action(defragment).error().message, "step_count: 10001: expected at most 10000");
 }

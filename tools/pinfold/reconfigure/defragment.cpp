@@ -28,7 +28,7 @@ constexpr int kMostSteps = 1'000'000;
 struct DefragmentOptions {
   AgentArguments agent;
   std::string file;
-  int steps = static_cast<int>(PlanOptions{}.steps);
+  int steps = static_cast<int>(kDefragmentationSteps);
   Drawing drawing;
   bool no_validation = false;
 

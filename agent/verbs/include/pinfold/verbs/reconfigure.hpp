@@ -36,7 +36,7 @@ struct Reconfigure {
 struct Defragment {
   PodSpec pod;
   bool dry_run = false;
-  std::size_t steps = PlanOptions{}.steps;  ///< see PlanOptions
+  std::size_t steps = kDefragmentationSteps;  ///< see PlanOptions
 };
 
 /// The parts of a node.

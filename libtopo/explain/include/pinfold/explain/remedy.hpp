@@ -39,8 +39,5 @@ struct Remedy {
 [[nodiscard]] std::string_view to_string(Remedy::Kind kind);
 
 inline constexpr std::size_t kMoveSteps = 100;  ///< PlanOptions::steps of the first search
-/// PlanOptions::steps of a second search, if the first one ends early and does not find a single
-/// move.
-inline constexpr std::size_t kMoreMoveSteps = 1000;
 
 }  // namespace pinfold
