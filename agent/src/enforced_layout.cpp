@@ -259,6 +259,21 @@ Layout EnforcedLayout::reachable(const Desired& desired, const Observation& obse
   return layout;
 }
 
+/// Returns the CPUs that groups above adopted ones lack, where the adopted ones change: cgroup v1
+/// refuses to give them these.
+CpuSet EnforcedLayout::lost_above(const Layout& before, const Layout& target,
+                                  const CpuSet& cpus) const {
+  CpuSet lost;
+  if (cgroups_.root_group().is_v2()) return lost;
+  for (const auto& [name, settings] : target) {
+    if (!cgroups_.is_adopted(name)) continue;
+    const auto had = before.find(name);
+    if (had != before.end() && had->second.cpus == settings.cpus) continue;
+    if (const auto above = cpus_above(cgroups_.directory(name))) lost |= cpus - *above;
+  }
+  return lost;
+}
+
 std::map<GroupName, Error> EnforcedLayout::find_displaced(const Desired& desired,
                                                           const Layout& target,
                                                           const CpuSet& missing) const {
@@ -307,7 +322,8 @@ Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
   Enforced enforced{needed - cpus, {}, {}};
   Layout target = reachable(desired, observed, cpus, enforced.missing);
   enforced.narrowed = find_displaced(desired, target, enforced.missing);
-  const auto foreign = to_confine(desired, observed.foreign, cpus);
+  auto foreign = to_confine(desired, observed.foreign, cpus);
+  foreign.lost = lost_above(observed.layout, target, cpus);
   PINFOLD_LET(enforce::Plan steps, plan(observed.layout, target, cpus, foreign));
   for (enforce::Step& step : confined_.take_given_back(cgroups_)) steps.push_back(std::move(step));
   // Skips verifying adopted containers that are limited to shared CPUs: the write checks that they

@@ -82,7 +82,7 @@ class Planner {
         after_(after),
         machine_(machine),
         exclusive_(std::move(exclusive)),
-        parking_(machine - exclusive_),
+        parking_(parking_in(machine - exclusive_, foreign.lost)),
         now_(before),
         foreign_(foreign),
         foreign_now_(foreign.groups) {}
@@ -105,6 +105,12 @@ class Planner {
 
  private:
   using Entry = std::pair<const GroupName, GroupSettings>;
+
+  /// Leaves out CPUs that some group cannot have, unless there are no others.
+  [[nodiscard]] static CpuSet parking_in(const CpuSet& free, const CpuSet& lost) {
+    const CpuSet left = free - lost;
+    return left.empty() ? free : left;
+  }
 
   [[nodiscard]] const CpuSet& resolved(const CpuSet& set) const {
     return set.empty() ? machine_ : set;

@@ -120,6 +120,8 @@ class EnforcedLayout : private ObservedCgroups {
                                               bool has_partitions) const;
   [[nodiscard]] enforce::Layout reachable(const Desired& desired, const Observation& observed,
                                           const CpuSet& cpus, const CpuSet& missing) const;
+  [[nodiscard]] CpuSet lost_above(const enforce::Layout& before, const enforce::Layout& target,
+                                  const CpuSet& cpus) const;
   [[nodiscard]] std::map<enforce::GroupName, Error> find_displaced(const Desired& desired,
                                                                    const enforce::Layout& target,
                                                                    const CpuSet& missing) const;

@@ -43,6 +43,8 @@ struct ForeignGroups {
   CpuSet pool;       ///< for them: CPUs that are exclusive to no container after the plan
   CpuSet exclusive;  ///< that they must leave, besides those of the two layouts
   bool is_v1 = false;
+  /// CPUs that groups around adopted ones lack: these do not wait there for others to leave.
+  CpuSet lost = {};
 };
 
 /// One operation on one control group.
