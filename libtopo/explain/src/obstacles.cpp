@@ -275,10 +275,7 @@ bool any_will_do(const Failure& failure, Trials& trials) {
 }  // namespace
 
 std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
-  std::set<std::string> missing;
-  for (const Missing& place : find_missing(failure)) {
-    for (const Amounts& amounts : place.amounts) missing.insert(amounts.resource);
-  }
+  const std::set<std::string> missing = missing_resources(failure);
   std::vector<PodUid> uids = ObstacleSearch(failure, missing, trials).run();
   if (uids.empty()) return {};
   std::vector<std::string> names;

@@ -190,6 +190,14 @@ std::vector<Missing> find_missing(const Failure& failure) {
   return {missing};
 }
 
+std::set<std::string> missing_resources(const Failure& failure) {
+  std::set<std::string> names;
+  for (const Missing& place : find_missing(failure)) {
+    for (const Amounts& amounts : place.amounts) names.insert(amounts.resource);
+  }
+  return names;
+}
+
 std::int64_t other_pods(const Failure& failure) {
   const std::int64_t all = std::ssize(failure.state.pods);
   return failure.state.find(failure.pod.uid) == nullptr ? all : all - 1;

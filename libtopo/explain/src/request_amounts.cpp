@@ -218,13 +218,13 @@ std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& targ
 }
 
 std::vector<Quantity> shared_amounts(const Failure& failure, const Target& target,
-                                     bool with_least) {
+                                     bool with_just_less) {
   if (!target || !counts_whole(failure, target, "cpu")) return {};
   const Quantity from = requested(failure.pod, target, "cpu");
   std::vector<Quantity> all;
   if (failure.pod.containers[*target].kind == ContainerKind::kApp) {
     if (const auto left = fraction_left(failure, target)) all.push_back(*left);
-    if (with_least || !amount_on_as_many_nodes(failure, target, "cpu").empty()) {
+    if (with_just_less || !amount_on_as_many_nodes(failure, target, "cpu").empty()) {
       all.push_back(from - Quantity::milli(1));
     }
     return all;

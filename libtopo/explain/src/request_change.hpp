@@ -58,9 +58,9 @@ struct RequestChange {
 /// Returns the amounts of CPUs, nearest first, with which a container that now has exclusive ones
 /// has none. An init container or sidecar may do without them: all that are just less than a whole
 /// number. Of an application container only what helps: all that the requests of other pods leave,
-/// if that is a fraction; and just less than now if its CPUs are on fewer NUMA nodes than its other
-/// resources, which the policy restricted does not allow, or `with_least`.
+/// if that is a fraction; and just less than now if `with_just_less`, or if its CPUs are on fewer
+/// NUMA nodes than its other resources, which the policy restricted does not allow.
 [[nodiscard]] std::vector<Quantity> shared_amounts(const Failure& failure, const Target& target,
-                                                   bool with_least);
+                                                   bool with_just_less);
 
 }  // namespace pinfold::explain_detail

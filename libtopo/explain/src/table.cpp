@@ -10,7 +10,6 @@
 
 #include "pinfold/decide/allocatable.hpp"
 #include "pinfold/types/named.hpp"
-#include "trials.hpp"
 #include "words.hpp"
 
 namespace pinfold::explain_detail {
@@ -169,15 +168,6 @@ void add_own_containers(const Failure& failure, const std::optional<NodeState>& 
   for (const Holder& holder : own) sum += holder.amount;
   if (sum != rest) own = {{ref_of(failure.pod), "", rest, {}, true}};
   place.holders.insert(place.holders.end(), own.begin(), own.end());
-}
-
-/// Returns the resources that some place lacks.
-std::set<std::string> missing_resources(const Failure& failure) {
-  std::set<std::string> names;
-  for (const Missing& place : find_missing(failure)) {
-    for (const Amounts& amounts : place.amounts) names.insert(amounts.resource);
-  }
-  return names;
 }
 
 /// Returns what each holder has of a resource at all places. What is spread over NUMA nodes is

@@ -36,15 +36,12 @@ void name_later_rejections(const Node& node, const NodeState& before,
     NodeState state = before;
     for (const PodUid& uid : remedy.pods) state = remove_pod(node, std::move(state), uid);
     if (admit_into(node, state, remedy.pod.value_or(explanation.pod))) continue;
-    std::vector<std::string> rejected;
     for (const PodSpec& pod : admitted_later) {
       const auto reason = admit_into(node, state, pod);
-      if (reason) {
-        rejected.push_back(fmt::format("{}/{} of the same call is then rejected ({})",
-                                       pod.namespace_name, pod.name, *reason));
-      }
+      if (!reason) continue;
+      remedy.text += fmt::format("; {}/{} of the same call is then rejected ({})",
+                                 pod.namespace_name, pod.name, *reason);
     }
-    for (const std::string& sentence : rejected) remedy.text += "; " + sentence;
   }
 }
 
