@@ -129,13 +129,14 @@ std::string causes_text(const checkpoint::Files& stored, const Node& node,
 /// Says which file can be read although the other one cannot.
 std::string sound_file(const checkpoint::Files& stored, const std::vector<StartError>& refusals) {
   if (refusals.size() > 1) return "";
-  const bool is_cpu_sound = refusals.front().stage == StartStage::kMemoryManager;
-  const bool is_refused_read = is_cpu_sound
-                                   ? stored.memory && checkpoint::inspect_memory(*stored.memory)
-                                   : stored.cpu && checkpoint::inspect_cpu(*stored.cpu);
-  if (is_refused_read || !(is_cpu_sound ? stored.cpu : stored.memory)) return "";
+  const bool refuses_memory = refusals.front().stage == StartStage::kMemoryManager;
+  const bool can_read_refused = refuses_memory
+                                    ? stored.memory && checkpoint::inspect_memory(*stored.memory)
+                                    : stored.cpu && checkpoint::inspect_cpu(*stored.cpu);
+  const bool has_other = (refuses_memory ? stored.cpu : stored.memory).has_value();
+  if (can_read_refused || !has_other) return "";
   return fmt::format("; '{}' is sound",
-                     is_cpu_sound ? checkpoint::kCpuFileName : checkpoint::kMemoryFileName);
+                     refuses_memory ? checkpoint::kCpuFileName : checkpoint::kMemoryFileName);
 }
 
 /// Describes why a state does not start, and what helps.

@@ -201,9 +201,10 @@ class Planner {
     for (ForeignGroup& foreign : foreign_now_) {  // the outer ones first
       const auto& inside = foreign.inside;
       const bool is_around = std::find(inside.begin(), inside.end(), name) != inside.end();
+      if (!is_around || !foreign.before) continue;
       const auto has = above(foreign);
       const CpuSet room = foreign.chosen | (has ? cpus & *has : cpus);
-      if (!is_around || !foreign.before || room == foreign.chosen) continue;
+      if (room == foreign.chosen) continue;
       move_foreign(Step::Kind::kFollow, foreign, room);
     }
   }

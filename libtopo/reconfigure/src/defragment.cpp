@@ -84,8 +84,8 @@ planning::Solution without_needless_moves(const planning::SearchProblem& problem
   return solution;
 }
 
-/// Returns the cheapest move of one pod, wherever the node then admits the other one. nullopt if
-/// there is none, or none is found in a tenth of the steps for each pod.
+/// Returns the cheapest move of one pod with which the node admits the new one; nullopt if a tenth
+/// of the steps for each pod finds none.
 std::optional<planning::Solution> one_pod_moved(planning::SearchProblem problem,
                                                 planning::Judge& judge,
                                                 planning::SearchRules rules) {

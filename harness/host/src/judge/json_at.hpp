@@ -11,7 +11,7 @@ namespace pinfold::harness {
 /// The keys of objects within objects: {"status", "phase"}.
 using JsonPath = std::initializer_list<std::string>;
 
-/// Returns the value at a path; null if there is none, also in a document that is no object: it
+/// Returns the value at a path; null if there is none, or the document is not an object: it
 /// comes from a guest.
 inline const Json& json_at(const Json& document, JsonPath path) {
   static const Json kNull;
