@@ -108,10 +108,6 @@ function(pinfold_use_clang_tidy target)
   endif()
 endfunction()
 
-# Tests have line numbers for stack traces; complete debug information is a sixth of their build.
-add_library(pinfold_test_flags INTERFACE)
-target_compile_options(pinfold_test_flags INTERFACE $<$<CONFIG:Debug>:-g1>)
-
 # pinfold_add_test(NAME SOURCES a.cpp ... LIBS libraries ... [LABELS l ...] [TIMEOUT s])
 # Declares a GoogleTest program and registers each of its cases with CTest. The time limit is that
 # without sanitizers, with which a program takes several times as long.
@@ -125,7 +121,6 @@ function(pinfold_add_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} pinfold::base GTest::gtest_main GTest::gmock)
-  target_link_libraries(${name} PRIVATE pinfold_test_flags)
   pinfold_precompile(${name} test)
   pinfold_use_clang_tidy(${name} RELAXED)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60

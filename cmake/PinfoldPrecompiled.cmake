@@ -22,7 +22,7 @@ if(PINFOLD_PRECOMPILE AND PINFOLD_BUILD_topo)
     pinfold_precompiled_header(program headers.hpp)
   endif()
   if(PINFOLD_DEVELOPER_MODE)
-    pinfold_precompiled_header(test test_headers.hpp LIBS pinfold_test_flags GTest::gtest GTest::gmock)
+    pinfold_precompiled_header(test test_headers.hpp LIBS GTest::gtest GTest::gmock)
   endif()
 endif()
 
