@@ -84,7 +84,8 @@ NamedRemedy named(const Explanation& explanation, const Remedy& remedy) {
 void describe(Fields& fields, NamedRemedy& named) {
   Remedy& remedy = named.remedy;
   fields.type("Remedy", "A change that gets the pod admitted.");
-  fields.member("kind", remedy.kind, "Which of the other members has it.");
+  fields.member("kind", remedy.kind,
+                "What has to change first. The other members that are there change with it.");
   fields.member("text", remedy.text, "For people.");
   fields.member("manifest", remedy.pod,
                 "The pod, or with kind \"resize\" the running one, with other requests.");

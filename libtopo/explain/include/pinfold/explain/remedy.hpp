@@ -13,7 +13,8 @@
 namespace pinfold {
 
 /// A change that gets a rejected pod admitted, as confirmed by decide(). The members after `text`
-/// contain it: one of them, or `pod` and `config` if both have to change.
+/// contain it: that of the kind, and others that have to change with it (`config` or `pods` with
+/// `pod`).
 struct Remedy {
   enum class Kind {
     kRequest,  ///< the pod's requests change: `pod`
