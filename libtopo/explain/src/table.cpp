@@ -222,7 +222,7 @@ std::vector<OccupiedResource> occupied(const Failure& failure) {
 }
 
 std::string holders_of_all(const Failure& failure) {
-  constexpr std::size_t kMostHolders = 4;
+  constexpr std::size_t kMostHoldersNamed = 4;
   const std::set<std::string> names = missing_resources(failure);
   std::vector<std::string> owners;  // in the order of the places
   std::vector<std::string> parts;
@@ -240,7 +240,8 @@ std::string holders_of_all(const Failure& failure) {
     }
   }
   if (parts.empty()) return "";
-  return fmt::format(" (held by {})", listed(first_named(std::move(parts), kMostHolders, "more")));
+  return fmt::format(" (held by {})",
+                     listed(first_named(std::move(parts), kMostHoldersNamed, "more")));
 }
 
 }  // namespace pinfold::explain_detail
