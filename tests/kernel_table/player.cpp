@@ -142,18 +142,17 @@ Result<void> Player::end() {
   std::vector<std::string> groups = table_groups(kind_);
   if (kind_ != TableKind::kAtRoot) groups.insert(groups.begin(), "");
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-    const std::string path = path_of(*group);
-    // Linux frees a removed group some time later; until then others cannot have its CPUs.
-    if (fs_.read(path, "cpuset.cpus")) {
-      PINFOLD_TRY(fs_.write(path, "cpuset.cpus.partition", "member"));
-      if (kind_ != TableKind::kInPartition) {
-        PINFOLD_TRY(fs_.write(path, "cpuset.cpus.exclusive", ""));
-      }
-      PINFOLD_TRY(fs_.write(path, "cpuset.cpus", ""));
-    }
-    PINFOLD_TRY(fs_.remove_group(path));
+    PINFOLD_TRY(give_back_cpus(path_of(*group)));
+    PINFOLD_TRY(fs_.remove_group(path_of(*group)));
   }
   return {};
+}
+
+Result<void> Player::give_back_cpus(const std::string& path) {
+  if (!fs_.read(path, "cpuset.cpus")) return {};
+  PINFOLD_TRY(fs_.write(path, "cpuset.cpus.partition", "member"));
+  if (kind_ != TableKind::kInPartition) PINFOLD_TRY(fs_.write(path, "cpuset.cpus.exclusive", ""));
+  return fs_.write(path, "cpuset.cpus", "");
 }
 
 Result<void> Player::act(const TableAction& action) {

@@ -48,6 +48,8 @@ class Player {
   [[nodiscard]] Result<void> begin();
   [[nodiscard]] Result<void> make_top();
   [[nodiscard]] Result<void> end();
+  /// Linux frees a removed group some time later; until then others cannot have its CPUs.
+  [[nodiscard]] Result<void> give_back_cpus(const std::string& path);
   [[nodiscard]] Result<void> act(const TableAction& action);
   [[nodiscard]] Result<void> set_online(CpuId cpu, bool online);
   [[nodiscard]] Result<Played> observe();
