@@ -36,7 +36,7 @@ Result<checkpoint::Store> open_store(const AgentOptions& options) {
   const auto owners = checkpoint::owner_check(options.insecure_state_dir);
   if (!only_reads(options)) {
     PINFOLD_TRY(checkpoint::make_state_directory(directory));
-    return checkpoint::Store::open(directory, options.lock_timeout, owners);
+    return checkpoint::Store::open(directory, options.lock_wait, owners);
   }
   if (exists(directory)) return checkpoint::Store::open_read_only(directory, owners);
   if (directory == kDefaultStateDir) {

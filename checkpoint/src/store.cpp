@@ -235,13 +235,12 @@ Store::~Store() {
   }
 }
 
-Result<Store> Store::open(const std::string& directory, std::chrono::milliseconds timeout,
-                          OwnerCheck owners) {
+Result<Store> Store::open(const std::string& directory, LockWait wait, OwnerCheck owners) {
   PINFOLD_LET(auto fs, open_state_directory(directory, owners));  // its error names the directory
   const auto intent = fmt::format("open state directory '{}'", directory);
   PINFOLD_LET_WRAP(auto lock,
                    WriteLock::acquire(fmt::format("{}/{}", directory, kLockFileName),
-                                      fmt::format("{}/{}", directory, kQueueFileName), timeout),
+                                      fmt::format("{}/{}", directory, kQueueFileName), wait),
                    intent);
   Store store(std::move(fs), std::move(lock));
   store.snapshot_ = std::make_unique<SnapshotWriter>(directory);

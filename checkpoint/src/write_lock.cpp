@@ -35,15 +35,20 @@ Result<UniqueFd> open_lock_file(const std::string& file) {
   return fd;
 }
 
-/// Waits for the lock; returns false if another process holds it until `end`.
-Result<bool> lock_until(int fd, const std::string& file, Clock::time_point end) {
+bool is_interrupted(const LockWait& wait) {
+  return wait.interrupted != nullptr && *wait.interrupted != 0;
+}
+
+/// Waits for the lock; returns false if another process holds it until `end` or an interruption.
+Result<bool> lock_until(int fd, const std::string& file, const LockWait& wait,
+                        Clock::time_point end) {
   while (true) {
     struct flock lock = whole_file();
     if (::fcntl(fd, F_SETLK, &lock) == 0) return true;
     if (errno != EACCES && errno != EAGAIN) {
       return fail_errno(errno, fmt::format("lock '{}'", file));
     }
-    if (Clock::now() >= end) return false;
+    if (Clock::now() >= end || is_interrupted(wait)) return false;
     std::this_thread::sleep_for(std::min<Clock::duration>(kPause, end - Clock::now()));
   }
 }
@@ -73,22 +78,27 @@ WriteLock::WriteLock(std::unique_ptr<Held> held) : held_(std::move(held)) {}
 WriteLock::~WriteLock() = default;  // closing the file releases the lock
 
 Result<std::unique_ptr<WriteLock>> WriteLock::acquire(const std::string& file,
-                                                      const std::string& queue,
-                                                      std::chrono::milliseconds timeout) {
-  const auto end = Clock::now() + timeout;
+                                                      const std::string& queue, LockWait wait) {
+  const auto begin = Clock::now();
+  const auto end = begin + wait.timeout;
   bool is_locked = false;
   auto held = std::make_unique<Held>();
   {
     PINFOLD_LET(const UniqueFd next, open_lock_file(queue));
     PINFOLD_LET(held->file, open_lock_file(file));
-    PINFOLD_LET(const bool is_next, lock_until(next.get(), queue, end));
+    PINFOLD_LET(const bool is_next, lock_until(next.get(), queue, wait, end));
     if (is_next) {
-      PINFOLD_LET(is_locked, lock_until(held->file.get(), file, end));
+      PINFOLD_LET(is_locked, lock_until(held->file.get(), file, wait, end));
     }
   }
   if (is_locked) return std::unique_ptr<WriteLock>(new WriteLock(std::move(held)));
-  return fail(ErrorCode::kBusy, fmt::format("lock '{}': {} holds it; waited for {} ms", file,
-                                            holder_of(held->file.get()), timeout.count()));
+  const auto waited = std::chrono::floor<std::chrono::milliseconds>(Clock::now() - begin);
+  const bool was_interrupted = Clock::now() < end;
+  return fail(
+      Error{ErrorCode::kBusy, was_interrupted ? EINTR : 0,
+            fmt::format("lock '{}': {} holds it; {} {} ms", file, holder_of(held->file.get()),
+                        was_interrupted ? "interrupted after" : "waited for",
+                        was_interrupted ? waited.count() : wait.timeout.count())});
 }
 
 }  // namespace pinfold::checkpoint

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
@@ -204,6 +207,23 @@ TEST(NodeOfAService, IsReconfiguredByIt) {
   pinfold_pod* web = nullptr;
   ASSERT_EQ(pinfold_pod_get(client.node, "web", &web, &error), PINFOLD_OK) << error;
   pinfold_pod_free(web);
+}
+
+volatile std::sig_atomic_t interrupted = 0;
+
+TEST(WaitForALock, EndsWhenASignalHandlerSetsTheFlag) {
+  test::Node world;
+  world.serve();  // it holds the lock of the state directory
+  Client client(world);
+  client.options.socket = "";
+  client.options.lock_timeout_ms = 600'000;
+  client.options.interrupted = &interrupted;
+  const auto previous = std::signal(SIGALRM, [](int) { interrupted = 1; });
+  ::ualarm(20'000, 0);
+  EXPECT_EQ(client.open(), PINFOLD_BUSY) << client.error();
+  EXPECT_EQ(errno, EINTR);
+  EXPECT_THAT(client.error(), HasSubstr("holds it; interrupted after "));
+  (void)std::signal(SIGALRM, previous);
 }
 
 TEST(NodeOfAService, RefusesAtOnceWhatTheServiceDoesNotDo) {

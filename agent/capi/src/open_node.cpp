@@ -111,9 +111,10 @@ agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
   agent_options.enforce = (options.flags & PINFOLD_NODE_NO_ENFORCE) == 0;
   agent_options.reset_affinity = (options.flags & PINFOLD_NODE_KEEP_AFFINITY) == 0;
   agent_options.insecure_state_dir = (options.flags & PINFOLD_NODE_INSECURE_STATE_DIR) != 0;
-  agent_options.lock_timeout = options.lock_timeout_ms == 0
-                                   ? kLockTimeout
-                                   : std::chrono::milliseconds(options.lock_timeout_ms);
+  agent_options.lock_wait.timeout = options.lock_timeout_ms == 0
+                                        ? kLockTimeout
+                                        : std::chrono::milliseconds(options.lock_timeout_ms);
+  agent_options.lock_wait.interrupted = options.interrupted;
   return agent_options;
 }
 

@@ -87,6 +87,7 @@ class pinfold_node_options(C.Structure):
         ("hint_provider_count", C.c_size_t),
         ("cgroup_fs", C.POINTER(pinfold_cgroup_fs)),
         ("socket", C.c_char_p),
+        ("interrupted", C.c_void_p),
     ]
 
 

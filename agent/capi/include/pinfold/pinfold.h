@@ -249,9 +249,17 @@ typedef struct pinfold_node_options {
   const pinfold_cgroup_fs* cgroup_fs;
   const char* socket; /**< of a service, see pinfold_node_open; NULL: /run/pinfold/agent.sock; "":
                          no service is asked */
+  /** A sig_atomic_t that a signal handler or another thread may set, and that must live as long as
+   * the node. Once it is not 0, a call that waits for another process to release the state
+   * directory ends with PINFOLD_BUSY and errno EINTR, and has changed nothing. A call that waits
+   * for the service is not ended. NULL: only lock_timeout_ms ends a wait. */
+  const volatile int* interrupted;
 } pinfold_node_options;
-#define PINFOLD_NODE_OPTIONS_INIT \
-  { sizeof(pinfold_node_options), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL }
+#define PINFOLD_NODE_OPTIONS_INIT                                                                \
+  {                                                                                              \
+    sizeof(pinfold_node_options), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, \
+        NULL                                                                                     \
+  }
 
 /** Opens a node: reads the configuration and the machine, and checks them against each other and
  * against the state. Nothing is locked between calls, so several processes may have the same node

@@ -66,7 +66,7 @@ struct AgentOptions {
   Abandoned abandoned = Abandoned::kRemove;
   /// Where the files of published containers are; "": none can be published. open_agent sets it.
   std::string assigned_dir;
-  std::chrono::milliseconds lock_timeout = checkpoint::kLockTimeout;
+  checkpoint::LockWait lock_wait;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups
   KnobsOpener open_knobs;      ///< empty: quiet::kernel_knobs of this machine
   LogSink log;                 ///< empty: no log

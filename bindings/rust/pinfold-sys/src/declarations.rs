@@ -118,6 +118,7 @@ pub struct pinfold_node_options {
     pub hint_provider_count: usize,
     pub cgroup_fs: *const pinfold_cgroup_fs,
     pub socket: *const c_char,
+    pub interrupted: *const c_int,
 }
 
 #[repr(C)]

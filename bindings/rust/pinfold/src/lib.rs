@@ -28,7 +28,8 @@ use std::ffi::{CStr, CString};
 use std::os::raw::{c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::Arc;
 use std::{fmt, ptr};
 
 /// Why a call has failed. Later libraries may have further codes.
@@ -218,6 +219,7 @@ pub struct Options {
     config_file: Option<PathBuf>,
     machine: Option<String>,
     socket: Option<PathBuf>,
+    interrupted: Option<Arc<AtomicI32>>,
     log: Option<Log>,
 }
 
@@ -272,6 +274,12 @@ impl Options {
             .max(1);
         self
     }
+    /// Once it is not 0, a call that waits for another process ends with [`Code::Busy`] and has
+    /// changed nothing. A signal handler may set it.
+    pub fn interrupted(mut self, flag: Arc<AtomicI32>) -> Self {
+        self.interrupted = Some(flag);
+        self
+    }
     /// Of the service that does the calls if it has the state directory. "": none is asked. The
     /// default is /run/pinfold/agent.sock.
     pub fn socket(mut self, path: impl AsRef<Path>) -> Self {
@@ -316,6 +324,10 @@ impl Options {
             hint_provider_count: 0,
             cgroup_fs: ptr::null(),
             socket: pointer(&socket),
+            interrupted: self
+                .interrupted
+                .as_ref()
+                .map_or(ptr::null(), |flag| Arc::as_ptr(flag).cast()),
         };
         let mut handle = ptr::null_mut();
         let outcome = call(|error| unsafe { sys::pinfold_node_open(&options, &mut handle, error) });
@@ -323,6 +335,7 @@ impl Options {
         Ok(Node {
             handle,
             has_current_files: AtomicBool::new(is_current),
+            _interrupted: self.interrupted,
             _log: log,
         })
     }
@@ -356,6 +369,7 @@ pub struct Reconfiguration {
 pub struct Node {
     handle: *mut sys::pinfold_node,
     has_current_files: AtomicBool,
+    _interrupted: Option<Arc<AtomicI32>>, // the library has its address
     _log: Option<Box<Log>>, // the library has its address
 }
 

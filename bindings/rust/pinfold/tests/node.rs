@@ -36,6 +36,7 @@ fn options(dir: &TempDir) -> Options {
     Options::new()
         .no_enforce()
         .state_dir(dir.0.join("state"))
+        .interrupted(Arc::default())
         .machine(MACHINE)
         .config(CONFIG)
 }

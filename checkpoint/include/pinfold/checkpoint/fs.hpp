@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -70,6 +71,12 @@ class Fs {
 
 /// How long an opening waits for the lock of a state directory.
 inline constexpr std::chrono::milliseconds kLockTimeout{5000};
+struct LockWait {
+  std::chrono::milliseconds timeout = kLockTimeout;
+  /// Ends the wait once it is not 0: a signal handler or another thread sets it. nullptr: nothing
+  /// ends it.
+  const volatile std::sig_atomic_t* interrupted = nullptr;
+};
 
 /// Whether opening a state directory checks who can change it. kOff is for tests.
 enum class OwnerCheck { kOn, kOff };

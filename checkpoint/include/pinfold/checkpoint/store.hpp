@@ -53,10 +53,9 @@ class Store {
   /// journal that the last store has left, see leave_journal().
   /// Errors: kNotFound if the directory does not exist; kInvalidArgument if others can change it,
   /// or if a file is not regular (see open_state_directory); kBusy if another process holds the
-  /// lock for longer than `timeout`; kUnsupported for a journal of another version, which is left
-  /// alone; kIo.
-  [[nodiscard]] static Result<Store> open(const std::string& directory,
-                                          std::chrono::milliseconds timeout = kLockTimeout,
+  /// lock for longer than the timeout, or until the wait is interrupted (errno EINTR); kUnsupported
+  /// for a journal of another version, which is left alone; kIo.
+  [[nodiscard]] static Result<Store> open(const std::string& directory, LockWait wait = {},
                                           OwnerCheck owners = OwnerCheck::kOn);
   /// Opens a store on any file system, without a lock and without a snapshot.
   [[nodiscard]] static Result<Store> open(std::unique_ptr<Fs> fs,
