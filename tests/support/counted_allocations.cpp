@@ -12,15 +12,15 @@ std::atomic<std::uint64_t> allocation_calls = 0;
 
 }  // namespace
 
-void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+// Not inlined: a compiler that sees one half of a pair takes it for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
   allocation_calls.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size == 0 ? 1 : size);
 }
-void* operator new(std::size_t size) {
+[[gnu::noinline]] void* operator new(std::size_t size) {
   if (void* memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
-// Not inlined: a compiler that sees one half of the pair takes it for a mismatch.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
   std::free(memory);
