@@ -149,11 +149,11 @@ void measure(int pods) {
   const test::TempDir theirs(disk);
   const auto fs = must(checkpoint::open_directory(theirs.path()));
   const UniqueFd bare(::open((theirs / "bare").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  auto agent =
-      must(agent::NodeAgent::open(test::large_node(),
-                                  must(checkpoint::Store::open(ours.path(), std::chrono::seconds(1),
-                                                               checkpoint::OwnerCheck::kOff)),
-                                  std::nullopt, {}));
+  auto agent = must(
+      agent::NodeAgent::open(test::large_node(),
+                             must(checkpoint::Store::open(ours.path(), {std::chrono::seconds(1)},
+                                                          checkpoint::OwnerCheck::kOff)),
+                             std::nullopt, {}));
   for (int pod = 0; pod < pods; ++pod) must(agent.admit(numbered_pod(pod)));
   must(agent.admit(numbered_pod(pods)));
   must(agent.checkpoint_journal());

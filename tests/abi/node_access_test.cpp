@@ -181,6 +181,37 @@ INSTANTIATE_TEST_SUITE_P(Versions, ReadOnlyNode,
                            return param.param == CgroupVersion::kV1 ? "V1" : "V2";
                          });
 
+TEST(DeferredNode, OpensTheStateDirectoryInItsFirstCall) {
+  Runtime runtime(CgroupVersion::kV2);
+  const std::string directory = runtime.state / "later";
+  runtime.options.state_dir = directory.c_str();
+  runtime.options.flags |= PINFOLD_NODE_DEFER;
+  pinfold_node* node = runtime.open();
+  EXPECT_FALSE(std::filesystem::exists(directory));
+  EXPECT_EQ(runtime.kernel.log.size(), 0U);
+  must_admit(node, pod("a", 1));
+  EXPECT_TRUE(std::filesystem::exists(directory));
+  EXPECT_EQ(runtime.cpus("poda/c"), "1");
+  pinfold_node_close(node);
+}
+
+TEST(DeferredNode, ReportsAnUnusableStateDirectoryInItsFirstCall) {
+  Runtime runtime(CgroupVersion::kV2);
+  const std::string file = runtime.state / "file";
+  std::ofstream(file) << "no directory";
+  runtime.options.state_dir = file.c_str();
+  pinfold_node* node = nullptr;
+  EXPECT_NE(pinfold_node_open(&runtime.options, &node, nullptr), PINFOLD_OK);
+  runtime.options.flags |= PINFOLD_NODE_DEFER;
+  node = runtime.open();
+  char* json = nullptr;
+  char* error = nullptr;
+  EXPECT_NE(pinfold_node_get_status(node, &json, &error), PINFOLD_OK);
+  EXPECT_THAT(error, HasSubstr(file));
+  pinfold_free(error);
+  pinfold_node_close(node);
+}
+
 TEST(PodList, HasActiveAndHeldPods) {
   Runtime runtime(CgroupVersion::kV2);
   pinfold_node* node = runtime.open();

@@ -41,7 +41,7 @@ std::string inheritable(const std::string& directory) {
 
 TEST(Descriptors, AreClosedWhenAnotherProgramStarts) {
   const test::TempDir dir;
-  auto store = Store::open(dir.path(), std::chrono::seconds(5));
+  auto store = Store::open(dir.path(), {std::chrono::seconds(5)});
   ASSERT_TRUE(store) << store.error().message;
   for (int number = 0; number < 4; ++number) {
     ASSERT_TRUE(store->commit(files_of_commit(number)));
@@ -86,7 +86,7 @@ TEST(Descriptors, AreNeverInheritedWhileAnotherThreadOpensAndCommits) {
   std::atomic<bool> stop{false};
   std::thread writer([&] {
     for (int number = 0; !stop; ++number) {
-      auto store = Store::open(dir.path(), std::chrono::seconds(5));
+      auto store = Store::open(dir.path(), {std::chrono::seconds(5)});
       ASSERT_TRUE(store) << store.error().message;
       ASSERT_TRUE(store->commit(files_of_commit(number)));
       (void)read_snapshot(dir.path());

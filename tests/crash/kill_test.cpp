@@ -143,13 +143,13 @@ TEST(Lock, IsReleasedWhenItsOwnerDies) {
     ::_exit(2);
   }
   while (!shared->open) ::usleep(50);
-  const auto second = Store::open(folder.path(), 30ms);
+  const auto second = Store::open(folder.path(), {30ms});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, ErrorCode::kBusy);
   const auto holder = "process " + std::to_string(child) + " (crash_checkpoin) holds it";
   EXPECT_NE(second.error().message.find(holder), std::string::npos) << second.error().message;
   stop(child);
-  const auto third = Store::open(folder.path(), 30ms);
+  const auto third = Store::open(folder.path(), {30ms});
   EXPECT_TRUE(third) << third.error().message;
   ::munmap(shared, sizeof(Progress));
 }

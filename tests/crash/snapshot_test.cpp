@@ -51,7 +51,7 @@ struct Shared {
 
 [[noreturn]] void write_forever(const std::string& folder, Shared& shared) {
   while (true) {
-    auto store = Store::open(folder, std::chrono::seconds(20));
+    auto store = Store::open(folder, {std::chrono::seconds(20)});
     if (!store) ::_exit(2);
     std::uint64_t number = std::stoull(*store->load()->memory);
     for (int i = 0; i < 20; ++i) {

@@ -52,7 +52,7 @@ void make_socket(const std::string& path) {
 /// The message of both openings, which must agree; "" if both succeed.
 std::string refusal(const std::string& directory, OwnerCheck owners = OwnerCheck::kOn) {
   const auto read = Store::open_read_only(directory, owners);
-  const auto opened = Store::open(directory, std::chrono::milliseconds(100), owners);
+  const auto opened = Store::open(directory, {std::chrono::milliseconds(100)}, owners);
   EXPECT_EQ(read.has_value(), opened.has_value());
   if (opened || read) return "";
   EXPECT_EQ(opened.error(), read.error());
@@ -112,7 +112,7 @@ TEST(StateDirectory, RefusesOneThatOthersCanWrite) {
         << message;
     EXPECT_NE(message.find("run 'chmod go-w " + folder.path() + "'"), std::string::npos) << message;
     EXPECT_EQ(refusal(folder.path(), OwnerCheck::kOff), "");
-    EXPECT_TRUE(Store::open(folder.path(), kLockTimeout, OwnerCheck::kOff));
+    EXPECT_TRUE(Store::open(folder.path(), {}, OwnerCheck::kOff));
     ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);  // as the message advises
     EXPECT_EQ(refusal(folder.path()), "");
   }

@@ -21,7 +21,8 @@ constexpr std::size_t kSmallestLogSink = sizeof(pinfold_log_sink);
 constexpr std::size_t kSmallestHintProvider = sizeof(pinfold_hint_provider);
 constexpr std::size_t kSmallestCgroupFs = sizeof(pinfold_cgroup_fs);
 constexpr std::uint32_t kKnownFlags = PINFOLD_NODE_NO_ENFORCE | PINFOLD_NODE_INSECURE_STATE_DIR |
-                                      PINFOLD_NODE_READ_ONLY | PINFOLD_NODE_KEEP_AFFINITY;
+                                      PINFOLD_NODE_READ_ONLY | PINFOLD_NODE_KEEP_AFFINITY |
+                                      PINFOLD_NODE_DEFER;
 /// A larger count was probably not initialised.
 constexpr std::size_t kMaxHintProviders = 16;
 
@@ -152,7 +153,7 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
     if (node->agent_options.log) node->agent_options.log(agent::LogLevel::kWarning, warning);
   }
   PINFOLD_TRY(read_configuration(options, *node));
-  PINFOLD_TRY(try_agent(*node));
+  if ((options.flags & PINFOLD_NODE_DEFER) == 0) PINFOLD_TRY(try_agent(*node));
   return node;
 }
 

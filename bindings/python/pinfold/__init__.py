@@ -289,17 +289,19 @@ _Owner = TypeVar("_Owner", bound=_Handle)
 
 class Node(_Handle):
     """A node: its machine, its configuration and its state directory. A context manager; else call close().
-    `socket`: of the service that does the calls if it has the state directory; "": none is asked."""
+    `socket`: of the service that does the calls if it has the state directory; "": none is asked. `defer`: the state
+    directory, the cgroups or the service are opened only in the first call."""
 
     _close = "pinfold_node_close"
 
     def __init__(self, state_dir: Union[str, os.PathLike, None] = None, *, config: Optional[Manifest] = None,
                  config_file: Union[str, os.PathLike, None] = None, machine: Optional[Manifest] = None,
                  cgroup_root: Union[str, os.PathLike, None] = None, enforce: bool = True, read_only: bool = False,
-                 keep_affinity: bool = False, insecure_state_dir: bool = False, lock_timeout: float = 30.0,
+                 keep_affinity: bool = False, defer: bool = False, insecure_state_dir: bool = False, lock_timeout: float = 30.0,
                  socket: Union[str, os.PathLike, None] = None, log: Optional[logging.Logger] = None):
         flags = ((0 if enforce else _ffi.PINFOLD_NODE_NO_ENFORCE) | (_ffi.PINFOLD_NODE_READ_ONLY if read_only else 0) |
                  (_ffi.PINFOLD_NODE_KEEP_AFFINITY if keep_affinity else 0) |
+                 (_ffi.PINFOLD_NODE_DEFER if defer else 0) |
                  (_ffi.PINFOLD_NODE_INSECURE_STATE_DIR if insecure_state_dir else 0))
         options = _ffi.pinfold_node_options(
             struct_size=C.sizeof(_ffi.pinfold_node_options), flags=flags, lock_timeout_ms=max(1, round(lock_timeout * 1000)),

@@ -31,7 +31,7 @@ PodSpec numbered_pod(int number) {
 class AdmissionCost : public ::testing::Test {
  protected:
   [[nodiscard]] NodeAgent open() const {
-    auto store = checkpoint::Store::open(folder_.path(), std::chrono::seconds(1),
+    auto store = checkpoint::Store::open(folder_.path(), {std::chrono::seconds(1)},
                                          checkpoint::OwnerCheck::kOff);
     return NodeAgent::open(test::large_node(), std::move(store).value(), std::nullopt, {}).value();
   }

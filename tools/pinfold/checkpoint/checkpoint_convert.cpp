@@ -131,7 +131,7 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files,
                    checkpoint::OwnerCheck owners) {
   PINFOLD_TRY(check_target(directory));
   PINFOLD_TRY(checkpoint::make_state_directory(directory));
-  PINFOLD_LET(auto store, checkpoint::Store::open(directory, checkpoint::kLockTimeout, owners));
+  PINFOLD_LET(auto store, checkpoint::Store::open(directory, {}, owners));
   PINFOLD_TRY(check_target(directory));  // again, now that other processes are locked out
   PINFOLD_TRY(changing([&] { return store.commit(files); }));
   note_change();

@@ -360,8 +360,8 @@ Result<ExitStatus> run(const RepairOptions& options) {
   RepairOutcome outcome = evaluate(options, target, input.ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Completes an interrupted commit, and locks out other writers until the end.
-    PINFOLD_LET(auto store, cp::Store::open(options.node.state_dir, cp::kLockTimeout,
-                                            cp::owner_check(options.is_insecure)));
+    PINFOLD_LET(auto store,
+                cp::Store::open(options.node.state_dir, {}, cp::owner_check(options.is_insecure)));
     const bool had_journal = directory.has_journal;
     PINFOLD_LET(directory, read(*input.fs, options.node));
     directory.has_journal = had_journal;

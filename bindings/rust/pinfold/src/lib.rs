@@ -263,6 +263,10 @@ impl Options {
     pub fn keep_affinity(self) -> Self {
         self.with(sys::PINFOLD_NODE_KEEP_AFFINITY)
     }
+    /// Open the state directory, the cgroups or the service only in the first call.
+    pub fn defer(self) -> Self {
+        self.with(sys::PINFOLD_NODE_DEFER)
+    }
     /// For tests: accept a state directory that other users can change.
     pub fn insecure_state_dir(self) -> Self {
         self.with(sys::PINFOLD_NODE_INSECURE_STATE_DIR)
