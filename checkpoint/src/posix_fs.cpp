@@ -87,7 +87,8 @@ class PosixFs final : public Fs {
     PINFOLD_TRY(check_is_regular(status.st_mode, name));
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size > kMaxStateFileBytes) return too_large(name);
-    std::string bytes(size + 1, '\0');  // one more, so that the second read finds the end
+    // One more, so that the second read finds the end. The kernel's own files report size 0.
+    std::string bytes(std::max(size, std::size_t{255}) + 1, '\0');
     std::size_t used = 0;
     while (true) {
       const ssize_t count =
