@@ -17,6 +17,8 @@
 #include "callback_runtime.hpp"
 #include "counted_calls.hpp"
 #include "pinfold/agent/fields.hpp"
+#include "pinfold/checkpoint/sealed.hpp"
+#include "pinfold/discover/discover.hpp"
 #include "pinfold/fields/json.hpp"
 
 /// Read-only nodes, lists of pods, and a runtime's own cgroups on this kernel.
@@ -210,6 +212,76 @@ TEST(DeferredNode, ReportsAnUnusableStateDirectoryInItsFirstCall) {
   EXPECT_THAT(error, HasSubstr(file));
   pinfold_free(error);
   pinfold_node_close(node);
+}
+
+class DiscoveredNode : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto machine = discover(SysTree{}, "node");
+    if (!machine || !machine->description().warnings.empty()) {
+      GTEST_SKIP() << "the /sys of this machine is incomplete";
+    }
+  }
+  static std::string read(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+  void open_and_close() {
+    pinfold_node* node = nullptr;
+    char* error = nullptr;
+    ASSERT_EQ(pinfold_node_open(&options_, &node, &error), PINFOLD_OK) << error;
+    pinfold_node_close(node);
+  }
+  /// Returns what the library has written, with another socket of the first CPU.
+  [[nodiscard]] nlohmann::json body_with_another_socket() const {
+    const std::string kept = read(file_);
+    auto body = nlohmann::json::parse(kept.substr(kept.find('\n') + 1));
+    body["machine"]["cpus"][0]["socket"] = 77;
+    return body;
+  }
+
+  test::TempDir dir_;
+  std::string state_ = dir_.path();
+  std::string file_ = dir_ / ".pinfold_machine";
+  pinfold_node_options options_ = [this] {
+    pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
+    options.flags = PINFOLD_NODE_NO_ENFORCE;
+    options.state_dir = state_.c_str();
+    options.config = "cpuManagerPolicy: none\n";
+    options.socket = "";
+    return options;
+  }();
+};
+
+TEST_F(DiscoveredNode, UsesWhatAnEarlierOneHasReadOfTheCpus) {
+  open_and_close();
+  const std::string other = checkpoint::seal("pinfold_machine", body_with_another_socket().dump());
+  std::ofstream(file_) << other;
+  open_and_close();
+  EXPECT_EQ(read(file_), other) << "the CPUs were read again";
+}
+
+TEST_F(DiscoveredNode, ReadsTheCpusAgainIfTheFileIsOfAnotherBootOrDamaged) {
+  open_and_close();
+  const std::string kept = read(file_);
+  auto other_boot = body_with_another_socket();
+  other_boot["validFor"] = "another boot";
+  for (const std::string& text :
+       {checkpoint::seal("pinfold_machine", other_boot.dump()), kept.substr(0, kept.size() / 2),
+        checkpoint::seal("pinfold_machine", "{}"), std::string()}) {
+    std::ofstream(file_) << text;
+    open_and_close();
+    EXPECT_EQ(read(file_), kept) << text;
+  }
+}
+
+TEST_F(DiscoveredNode, WritesNothingIfItIsOpenReadOnly) {
+  open_and_close();
+  std::filesystem::remove(file_);
+  options_.flags |= PINFOLD_NODE_READ_ONLY;
+  open_and_close();
+  EXPECT_FALSE(std::filesystem::exists(file_));
 }
 
 TEST(PodList, HasActiveAndHeldPods) {

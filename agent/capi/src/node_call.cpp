@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include "callbacks.hpp"
-#include "pinfold/base/read_file.hpp"
-#include "pinfold/discover/discover.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
+#include "this_machine.hpp"
 
 namespace pinfold::capi {
 namespace {
@@ -19,7 +18,7 @@ Result<void> rediscover_if_cpus_changed(pinfold_node& node) {
   if (node.online.empty()) return {};
   std::string online = online_cpus();
   if (online == node.online) return {};
-  PINFOLD_LET(node.machine, discover(SysTree{}, "node"));
+  PINFOLD_LET(node.machine, this_machine(node.agent_options));
   node.online = std::move(online);
   return {};
 }
@@ -115,8 +114,6 @@ Result<void> check_access(const pinfold_node& node, Access access) {
   if (access == Access::kRead || !node.agent_options.is_query) return {};
   return fail(ErrorCode::kUnsupported, "the node is open read-only (PINFOLD_NODE_READ_ONLY)");
 }
-
-std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
 void log_warnings(const pinfold_node& node, std::string_view about,
                   const std::vector<std::string>& warnings) {

@@ -62,9 +62,6 @@ class NodesLock {
   std::unique_ptr<bool, Reset> is_held_;  ///< reset before the mutex is unlocked
 };
 
-/// Reads the kernel's list of online CPUs; "" if it cannot be read.
-[[nodiscard]] std::string online_cpus();
-
 /// Opens the session of one call: with the service that has the state directory, or with an own
 /// agent. If the machine was discovered, an own agent discovers it again after CPUs went offline or
 /// came online. Errors: kUnsupported if a service has the state directory, but could not call the

@@ -9,6 +9,7 @@
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"
 #include "sized_struct.hpp"
+#include "this_machine.hpp"
 
 /// Reads the options of a node and opens it.
 namespace pinfold::capi {
@@ -30,8 +31,8 @@ std::string text_or(const char* text, const std::string& otherwise) {
   return text == nullptr ? otherwise : text;
 }
 
-Result<Machine> read_machine(const char* text) {
-  if (text == nullptr) return discover(SysTree{}, "node");
+Result<Machine> read_machine(const char* text, const agent::AgentOptions& agent_options) {
+  if (text == nullptr) return this_machine(agent_options);
   PINFOLD_LET_WRAP(auto machine, discover(source_of_text(text), "node"), "machine");
   return machine;
 }
@@ -138,9 +139,9 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   PINFOLD_LET(const auto options, read_struct(given, kSmallestOptions, "pinfold_node_options"));
   PINFOLD_TRY(check_flags(options.flags, kKnownFlags));
   std::string online = options.machine == nullptr ? online_cpus() : "";
-  PINFOLD_LET(auto machine, read_machine(options.machine));
-  // Nothing may throw within the braces: GCC 12 would destroy a member that is not constructed yet.
   auto agent_options = read_agent_options(options);
+  PINFOLD_LET(auto machine, read_machine(options.machine, agent_options));
+  // Nothing may throw within the braces: GCC 12 would destroy a member that is not constructed yet.
   Config config;
   auto node = std::make_unique<pinfold_node>(pinfold_node{
       std::move(machine), std::move(online), std::move(config), {}, std::move(agent_options), {}});

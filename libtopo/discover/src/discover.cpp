@@ -45,6 +45,11 @@ Result<Machine> discover(const Source& source, std::string name) {
   return Machine::make(*std::move(description));
 }
 
+Result<Machine> discover_again(const SysTree& source, const Machine& known) {
+  PINFOLD_LET(auto description, read_numa_nodes_again(source, known.description()));
+  return Machine::make(std::move(description));
+}
+
 Result<Machine> discover_with_hwloc(const SysTree& source, std::string name) {
   PINFOLD_LET(const auto topology, load_topology(source, Devices::kIgnore));
   PINFOLD_LET(auto description, describe_topology(topology));

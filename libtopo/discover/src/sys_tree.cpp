@@ -311,4 +311,16 @@ Result<MachineDescription> read_sys_tree(const SysTree& source) {
   return description;
 }
 
+Result<MachineDescription> read_numa_nodes_again(const SysTree& source, MachineDescription known) {
+  PINFOLD_LET(auto tree, KernelTree::open(source.root));
+  CpuSet usable;
+  for (const Cpu& cpu : known.cpus) usable.insert(cpu.id);
+  PINFOLD_LET(auto nodes, read_nodes(tree, usable));
+  for (Cpu& cpu : known.cpus) cpu.numa = nodes.of_cpu[cpu.id];
+  known.numa_nodes = std::move(nodes.nodes);
+  known.warnings = std::move(nodes.warnings);
+  PINFOLD_LET(known.memory_capacity, tree.read(kMemInfo, parse_mem_total));
+  return known;
+}
+
 }  // namespace pinfold

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/discover/discover.hpp"
@@ -107,6 +108,9 @@ TEST(SysTree, ShowsTheMachineThatItWasWrittenFrom) {
     EXPECT_EQ(found->description().has_cache_info, c.machine.has_cache_info);
     EXPECT_EQ(*found, *expected) << "found    " << found->to_json().dump() << "\nexpected "
                                  << expected->to_json().dump();
+    const auto again = discover_again(SysTree{dir.path()}, *found);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(*again, *found) << again->to_json().dump();
   }
 }
 
@@ -118,6 +122,26 @@ std::string core_kinds_of(const TempDir& dir) {
   if (!kinds) return "unknown";
   for (const CoreKind& kind : *kinds) text += kind.name + " " + kind.cpus.to_string() + "; ";
   return text;
+}
+
+TEST(DiscoverAgain, ReadsMemoryAndNumaNodesButNoFileOfACpu) {
+  const TempDir dir;
+  write_tree(dir, sockets_of(2, 4, 2), {});
+  const auto known = discover(SysTree{dir.path()}, "tree");
+  ASSERT_TRUE(known) << known.error().message;
+  MachineDescription changed = with_node(sockets_of(2, 4, 2), 2, 8 * kGiB);
+  changed.numa_nodes[0].memory = 6 * kGiB;
+  changed.numa_nodes[1].hugepages = {{"hugepages-2Mi", kGiB}};
+  write_tree(dir, changed, {});
+  for (const char* const directory : {"topology", "cache"}) {
+    for (int cpu = 0; cpu < 16; ++cpu) {
+      std::filesystem::remove_all(
+          fmt::format("{}/sys/devices/system/cpu/cpu{}/{}", dir.path(), cpu, directory));
+    }
+  }
+  const auto again = discover_again(SysTree{dir.path()}, *known);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->to_json(), Machine::make(changed)->to_json());
 }
 
 TEST(SysTree, ReadsTheKindsOfCores) {

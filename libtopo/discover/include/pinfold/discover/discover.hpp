@@ -25,6 +25,12 @@ namespace pinfold {
 /// may change between two calls.
 [[nodiscard]] Result<Machine> discover(const Source& source, std::string name);
 
+/// Reads the machine of `source` again, but not its CPUs: their sockets, cores, caches and kinds
+/// are those of `known`, which discover() has returned since the machine booted and since CPUs last
+/// went offline or came online. A large machine has thousands of files about them. Errors: as for
+/// discover.
+[[nodiscard]] Result<Machine> discover_again(const SysTree& source, const Machine& known);
+
 /// Reads the same machine through hwloc, for comparisons. For a SysTree other than "/", the
 /// environment variable HWLOC_FSROOT must name its root. Errors: kUnsupported if hwloc reads a
 /// machine other than `source`, or is not installed; else as for discover.

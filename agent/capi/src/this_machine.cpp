@@ -1,0 +1,75 @@
+#include "this_machine.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "pinfold/base/read_file.hpp"
+#include "pinfold/checkpoint/files.hpp"
+#include "pinfold/checkpoint/fs.hpp"
+#include "pinfold/checkpoint/sealed.hpp"
+#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/discover/discover.hpp"
+
+namespace pinfold::capi {
+namespace {
+
+constexpr const char* kKind = "pinfold_machine";
+
+/// What a description of the CPUs is valid for; "" if that is unknown.
+std::string validity() {
+  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
+  const std::string online = online_cpus();
+  return boot && !online.empty() ? *boot + online : "";
+}
+
+/// Returns the kept description if it is of this boot and these CPUs.
+std::optional<Machine> kept_machine(checkpoint::Fs& fs, const std::string& valid_for) {
+  const auto text = fs.read(kMachineFileName);
+  if (!text || !*text) return std::nullopt;
+  const auto body = checkpoint::unseal(kKind, **text);
+  if (!body) return std::nullopt;
+  const auto json = nlohmann::json::parse(*body, nullptr, false);
+  const bool is_valid = json.is_object() && json.contains("machine") &&
+                        json.value("validFor", nlohmann::json()) == valid_for;
+  if (!is_valid) return std::nullopt;
+  auto machine = Machine::from_json(json["machine"]);
+  return machine ? std::optional(*std::move(machine)) : std::nullopt;
+}
+
+/// Replaces the file without the lock of the directory: of two that are written at the same time
+/// one may be torn, which its checksum shows. A failure costs the next call some time.
+void keep(checkpoint::Fs& fs, const Machine& machine, const std::string& valid_for) {
+  nlohmann::json json = {{"validFor", valid_for}, {"machine", machine.to_json()}};
+  if (!machine.description().has_cache_info) {
+    for (nlohmann::json& cpu : json["machine"]["cpus"]) cpu.erase("l3");
+  }
+  const std::string temp = std::string(checkpoint::kTempPrefix) + kMachineFileName;
+  const auto file = fs.create(temp);
+  if (!file) return;
+  if (checkpoint::write_all(**file, checkpoint::seal(kKind, json.dump()))) {
+    (void)fs.rename(temp, kMachineFileName);
+  } else {
+    (void)fs.remove(temp);
+  }
+}
+
+}  // namespace
+
+std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
+
+Result<Machine> this_machine(const agent::AgentOptions& options) {
+  const std::string valid_for = validity();
+  const auto fs = checkpoint::open_state_directory(
+      options.state_dir, checkpoint::owner_check(options.insecure_state_dir));
+  if (!fs || valid_for.empty()) return discover(SysTree{}, "node");
+  if (const auto known = kept_machine(**fs, valid_for)) return discover_again(SysTree{}, *known);
+  PINFOLD_LET(auto machine, discover(SysTree{}, "node"));
+  // What is contradictory in /sys is a warning at each opening, and is not in the description.
+  const bool is_kept = !options.is_query && machine.description().warnings.empty();
+  if (is_kept) keep(**fs, machine, valid_for);
+  return machine;
+}
+
+}  // namespace pinfold::capi
