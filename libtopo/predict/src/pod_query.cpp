@@ -155,16 +155,16 @@ std::size_t PodQuery::walk(std::size_t node, Visit&& visit) {
 Prediction PodQuery::predict(std::size_t node, ScoringStrategy strategy) {
   const TopologyPolicy policy = fleet_->policy(node);
   if (fleet_->zone_count(node) == 0) return {};
-  const bool lacks = shortage(node).has_value();
   constexpr Prediction kRejection{PredictedOutcome::kRejected, 0, {}};
-  if (policy == TopologyPolicy::kNone) return lacks ? kRejection : Prediction{};
+  if (policy == TopologyPolicy::kNone) return shortage(node) ? kRejection : Prediction{};
   const Plan& plan = scope_of(node).plans[fleet_->shape_number(node)];
   predict::Scoring scoring(strategy);
   const std::size_t fitting =
       walk(node, [&](std::size_t /*item*/, NumaMask zones) { scoring.add(zones, demands_); });
   const bool needs_alignment = !place::admits(policy, {std::nullopt, /*preferred=*/false});
   const bool is_aligned = fitting == plan.size();
-  if (lacks || (needs_alignment && !is_aligned && !is_unsure_)) return kRejection;
+  if (needs_alignment && !is_aligned && !is_unsure_) return kRejection;
+  if (shortage(node)) return kRejection;
   auto outcome = is_unsure_ ? PredictedOutcome::kUnsure : PredictedOutcome::kFits;
   if (!needs_alignment) outcome = PredictedOutcome::kPasses;
   if (!is_aligned) return {outcome, 0, {}};
@@ -183,16 +183,14 @@ std::optional<PodQuery::Shortage> PodQuery::shortage(std::size_t node) const {
   // Zones exclude whole reserved CPUs; the kubelet's check of requests subtracts the exact reserved
   // amount, which is up to 999 thousandths less.
   constexpr std::int64_t kPartOfCpu = 999;
-  const auto reported = fleet_->resources_of_shape(shape);
   const auto find = [&](const Scope& scope, const std::int64_t* amounts,
                         bool is_whole) -> std::optional<Shortage> {  // whole: exclusive CPUs
     for (const RowRequest& request : scope.plans[shape].front()) {
       if (request.amount == kNever) continue;
-      const bool is_cpu = fleet_->resource_name(reported[request.row]) == "cpu";
       const std::int64_t* const first =
           amounts + request.row * static_cast<std::size_t>(rows.zones);
       const auto total = std::accumulate(first, first + rows.zones, std::int64_t{0});
-      if (total + (is_cpu && !is_whole ? kPartOfCpu : 0) >= request.amount) continue;
+      if (total + (request.is_cpu && !is_whole ? kPartOfCpu : 0) >= request.amount) continue;
       return Shortage{request.row, request.amount, total, is_whole};
     }
     return std::nullopt;

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "pinfold/cluster/in_flight.hpp"
@@ -78,6 +80,13 @@ class ClusterView {
   [[nodiscard]] std::vector<std::string> take_warnings();
 
  private:
+  /// Of names that are no std::string, too.
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const {
+      return std::hash<std::string_view>()(name);
+    }
+  };
   struct NodeAccount {
     NodeTopology topology;
     std::string written;
@@ -106,8 +115,11 @@ class ClusterView {
   void forget_departed(NodeAccount& node, kube::Time now) const;
 
   ClusterOptions options_;
-  std::map<std::string, std::string, std::less<>> created_;  ///< Node objects: when
-  std::map<std::string, NodeAccount, std::less<>> nodes_;
+  /// By name. Each call of a scheduler looks all nodes up.
+  template <class Value>
+  using NodeTable = std::unordered_map<std::string, Value, NameHash, std::equal_to<>>;
+  NodeTable<std::string> created_;  ///< Node objects: when
+  NodeTable<NodeAccount> nodes_;
   std::map<std::string, std::string> unread_;                     ///< node to why
   std::map<std::string, std::set<PodUid>, std::less<>> waiting_;  ///< pods by nodes not in nodes_
   std::map<PodUid, PodAccount> pods_;
