@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "node_call.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLockTimeout{30'000};
 /// The sizes of the structures in version 0.2.0.
-constexpr std::size_t kSmallestOptions = sizeof(pinfold_node_options);
+constexpr std::size_t kSmallestOptions = offsetof(pinfold_node_options, interrupted);
 constexpr std::size_t kSmallestLogSink = sizeof(pinfold_log_sink);
 constexpr std::size_t kSmallestHintProvider = sizeof(pinfold_hint_provider);
 constexpr std::size_t kSmallestCgroupFs = sizeof(pinfold_cgroup_fs);

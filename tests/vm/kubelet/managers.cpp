@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pinfold/base/read_file.hpp"
+#include "pinfold/decide/stale.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -73,6 +74,9 @@ tl::expected<Managers, StartError> Managers::start(Node node, fs::path folder) {
 }
 
 std::optional<Rejection> Managers::admit(const PodSpec& pod) {
+  NodeState without_removed = state_;
+  release_stale_memory(node_, without_removed);
+  commit(without_removed);
   Decision decision =
       decide(node_, state_, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
   if (auto* rejected = std::get_if<Rejected>(&decision)) {
@@ -87,7 +91,12 @@ std::optional<Rejection> Managers::admit(const PodSpec& pod) {
   return std::nullopt;
 }
 
-void Managers::remove(const PodUid& pod) { commit(remove_pod(node_, state_, pod)); }
+void Managers::remove(const PodUid& pod) {
+  NodeState next = state_;
+  if (const auto found = next.pods.find(pod); found != next.pods.end()) next.pods.erase(found);
+  release_stale_cpus(node_, next);
+  commit(next);
+}
 
 void Managers::release_others() {
   NodeState next = state_;

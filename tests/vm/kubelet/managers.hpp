@@ -18,8 +18,11 @@ class Managers {
   [[nodiscard]] static tl::expected<Managers, StartError> start(Node node,
                                                                 std::filesystem::path folder);
 
-  /// Decides about a pod and writes the files. Returns the reason if it is rejected.
+  /// Releases the memory of removed pods, decides about a pod and writes the files. Returns the
+  /// reason if it is rejected.
   [[nodiscard]] std::optional<Rejection> admit(const PodSpec& pod);
+  /// Releases the CPUs: a kubelet's CPU manager looks for removed pods all the time, its memory
+  /// manager when it is asked for the next pod.
   void remove(const PodUid& pod);
   /// Releases what the files had for pods that were not admitted again.
   void release_others();
