@@ -8,12 +8,18 @@ once() { # NAME CRUN
   read -r after _ </proc/uptime
   echo $((${after%.*}${after#*.}0 - ${before%.*}${before#*.}0)) >>/run/price.$1
 }
+# Each comes as often behind each other: removing cgroups goes on for a while.
 for round in $(seq $2); do
-  bundle price '' && sed -i 's/100000/0/' /b/config.json
-  once stock $folder/stock/crun
-  once linked $folder/pinned/crun
-  pinned price 2 && sed -i 's/100000/0/' /b/config.json
-  once pinned $folder/pinned/crun
+  case $((round % 3)) in
+    0) order="stock linked pinned" ;;
+    1) order="linked pinned stock" ;;
+    *) order="pinned stock linked" ;;
+  esac
+  for name in $order; do
+    [ $name = pinned ] && pinned price 2 || bundle price ''
+    sed -i 's/100000/0/' /b/config.json
+    [ $name = stock ] && once stock $folder/stock/crun || once $name $folder/pinned/crun
+  done
 done
 for name in stock linked pinned; do
   sort -n /run/price.$name | sed -n "1h;$((($2 + 1) / 2)){H;x;s/\n/ /;s/^/$name /p}"
