@@ -174,7 +174,7 @@ TEST(StateValue, IsThatOfAContainer) {
   EXPECT_EQ(state_value(cpu, "defaultCpuSet", uids), "0-1");
   EXPECT_EQ(state_value(cpu, "web/a", uids), "2-3");
   EXPECT_EQ(state_value(cpu, "web/b", uids), "(none)");
-  EXPECT_EQ(state_value(cpu, "other/a", uids), "(none)");
+  EXPECT_EQ(state_value(cpu, "other/a", uids), "(no waitPod has seen such a pod)");
   const std::string memory =
       R"({"entries":{"u1":{"a":[{"numaAffinity":[1,2],"type":"memory","size":8},)"
       R"({"numaAffinity":[0],"type":"hugepages-2Mi","size":8}]}}})";

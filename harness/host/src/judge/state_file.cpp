@@ -38,7 +38,7 @@ std::string state_value(const std::string& text, const std::string& name,
     return value.is_string() ? value.get<std::string>() : kNone;
   }
   const auto uid = uids.find(name.substr(0, slash));
-  if (uid == uids.end()) return kNone;
+  if (uid == uids.end()) return "(no waitPod has seen such a pod)";
   const Json& value = json_at(state, {"entries", uid->second, name.substr(slash + 1)});
   if (value.is_string()) return value.get<std::string>();
   return value.is_array() ? nodes_of(value) : kNone;

@@ -43,6 +43,8 @@ struct StartedKubelet {
   Json config;          ///< the scenario's, with the changes of the starts so far
   /// As the last `waitPod` of each has seen it, by the name in its manifest.
   std::map<std::string, RunningStaticPod> pods;
+  /// The UIDs of all of them by name, also of removed ones: the state files may still have these.
+  std::map<std::string, std::string> uids = {};
 };
 
 /// What the steps of a scenario share: its guest, and what is known about it.

@@ -29,13 +29,6 @@ std::string state_path(const std::string& file) {
   return fmt::format("{}/{}", kKubeletFolder, file);
 }
 
-/// Returns the UIDs of the known static pods by name.
-std::map<std::string, std::string> uids_of(const StepContext& context) {
-  std::map<std::string, std::string> uids;
-  for (const auto& [name, pod] : context.kubelet.pods) uids[name] = pod.uid;
-  return uids;
-}
-
 /// Returns the last error in the log; the kubelet's own lines begin with a letter and the date.
 VmResult<std::string> last_error(StepContext& context) {
   const std::string command = fmt::format("grep '^E[0-9]' {} | tail -n 1", kKubeletLog);
@@ -123,7 +116,10 @@ VmResult<PodVerdict> judge_pod(StepContext& context, const WaitPodStep& step,
     return pod->is_running ? PodVerdict::kWrong : PodVerdict::kWait;
   }
   if (is_rejected) return PodVerdict::kWrong;
-  if (pod->is_running) context.kubelet.pods[step.pod] = {pod->uid, pod->cgroup, pod->containers};
+  if (pod->is_running) {
+    context.kubelet.pods[step.pod] = {pod->uid, pod->cgroup, pod->containers};
+    context.kubelet.uids[step.pod] = pod->uid;
+  }
   return pod->is_running ? PodVerdict::kOk : PodVerdict::kWait;
 }
 
@@ -219,10 +215,9 @@ VmResult<std::vector<DesiredContainer>> desired_of_kubelet(StepContext& context,
                                                            std::string& problem) {
   PINFOLD_LET(const auto cpus, context.read_one(state_path("cpu_manager_state")));
   PINFOLD_LET(const auto memory, context.read_one(state_path("memory_manager_state")));
-  const auto uids = uids_of(context);
   std::vector<DesiredContainer> containers;
   for (const auto& [name, cgroup] : kubelet_cgroups(context)) {
-    auto assigned = assigned_by_files(cpus, memory, name, uids);
+    auto assigned = assigned_by_files(cpus, memory, name, context.kubelet.uids);
     if (!assigned) {
       problem = assigned.error().message;
       return std::vector<DesiredContainer>{};
@@ -236,12 +231,12 @@ VmResult<std::vector<DesiredContainer>> desired_of_kubelet(StepContext& context,
 VmResult<void> expect_state_file(StepContext& context, const Expectation& expectation,
                                  StepResult& result) {
   PINFOLD_LET(const auto text, context.read_one(state_path(expectation.subject)));
-  const auto uids = uids_of(context);
   for (const auto& [name, expected_value] : expectation.values) {
     // All but the policy are lists, which compare as sets.
     const char* const kind = name == "policyName" ? "policyName" : "cpuset.cpus";
     result.checks.push_back(check_expected(fmt::format("{} {}", expectation.subject, name), kind,
-                                           expected_value, state_value(text, name, uids)));
+                                           expected_value,
+                                           state_value(text, name, context.kubelet.uids)));
     result.checks.back().owner = "the file";
   }
   return {};

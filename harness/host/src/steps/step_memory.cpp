@@ -52,7 +52,8 @@ Json memory_of(const StepContext& context) {
           {"kubelet",
            {{"program", context.kubelet.program},
             {"config", context.kubelet.config},
-            {"pods", std::move(static_pods)}}},
+            {"pods", std::move(static_pods)},
+            {"uids", context.kubelet.uids}}},
           {"running", context.running},
           {"sampling", context.sampling},
           {"exclusive", to_json(context.exclusive)},
@@ -75,6 +76,7 @@ bool recall(StepContext& context, const Json& memory) {
     for (const auto& [name, pod] : kubelet.at("pods").items()) {
       context.kubelet.pods[name] = {pod.at("uid"), pod.at("cgroup"), pod.at("containers")};
     }
+    context.kubelet.uids = kubelet.at("uids");
     context.running = memory.at("running");
     context.sampling = memory.at("sampling");
     if (!read_exclusive(memory.at("exclusive"), context.exclusive)) return false;
