@@ -101,7 +101,8 @@ void Managers::remove(const PodUid& pod) {
 void Managers::release_others() {
   NodeState next = state_;
   next.held.clear();
-  commit(release_stale(node_, std::move(next)));
+  release_stale_cpus(node_, next);
+  commit(next);
 }
 
 void Managers::commit(const NodeState& next) {

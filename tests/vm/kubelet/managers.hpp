@@ -24,7 +24,7 @@ class Managers {
   /// Releases the CPUs: a kubelet's CPU manager looks for removed pods all the time, its memory
   /// manager when it is asked for the next pod.
   void remove(const PodUid& pod);
-  /// Releases what the files had for pods that were not admitted again.
+  /// Releases the CPUs that the files had for pods that were not admitted again.
   void release_others();
 
   [[nodiscard]] const Node& node() const { return node_; }
