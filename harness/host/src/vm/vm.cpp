@@ -95,6 +95,17 @@ bool send_all(const UniqueFd& port, std::string_view bytes, Clock::time_point de
   return bytes.empty();
 }
 
+/// QEMU reads a file from its descriptor until version 10, and from its path since 8.2, but from a
+/// pipe always.
+std::string read_by_cat(const std::filesystem::path& file) {
+  std::string command = "exec:exec cat '";
+  for (const char c : file.string()) {
+    if (c == '\'') command += "'\\'";
+    command += c;
+  }
+  return command + "'";
+}
+
 std::string describe_exit(int status) {
   return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
                              : fmt::format("status {}", WEXITSTATUS(status));
@@ -112,12 +123,8 @@ VmResult<Vm> Vm::start(const VmSetup& setup) {
                                               std::strerror(errno)));  // NOLINT
   }
   ChildOptions options{setup.command, setup.folder, output.get(), {-1, setup.load_fd}};
-  UniqueFd snapshot;
   if (!setup.snapshot.empty()) {
-    snapshot = UniqueFd(open(setup.snapshot.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!snapshot) return failed(Trouble::kHost, "the snapshot does not open");
-    options.inherited[0] = snapshot.get();
-    options.argv.insert(options.argv.end(), {"-incoming", "fd:3"});
+    options.argv.insert(options.argv.end(), {"-incoming", read_by_cat(setup.snapshot)});
   }
   auto qemu = ChildProcess::start(options);
   if (!qemu) return failed(Trouble::kHost, std::move(qemu).error().message);
