@@ -209,6 +209,7 @@ TEST(NodeOfAService, IsReconfiguredByIt) {
   pinfold_pod_free(web);
 }
 
+// NOLINTNEXTLINE(*-avoid-non-const-global-variables): a signal handler sets it
 volatile std::sig_atomic_t interrupted = 0;
 
 TEST(WaitForALock, EndsWhenASignalHandlerSetsTheFlag) {
