@@ -91,6 +91,13 @@ Result<void> replace_all(Fs& fs, const Contents& contents) {
   return fs.sync_directory();
 }
 
+Result<void> replace_side_file(Fs& fs, const std::string& name, std::string_view bytes) {
+  PINFOLD_TRY(write_temp(fs, name, bytes));
+  auto renamed = fs.rename(temp_name(name), name);
+  if (!renamed) (void)fs.remove(temp_name(name));
+  return renamed;
+}
+
 namespace {
 
 Result<void> remove_temporary_files(Fs& fs) {
@@ -510,12 +517,7 @@ void Store::publish(std::string_view record) {
 Result<void> Store::write_side_file(std::string_view name, std::string_view bytes) {
   const auto intent = fmt::format("write side file '{}'", name);
   if (is_read_only_) return fail(opened_to_read().wrap(intent));
-  const std::string to(name);
-  PINFOLD_TRY_WRAP(write_temp(*fs_, to, bytes), intent);
-  if (auto renamed = fs_->rename(temp_name(to), to); !renamed) {
-    (void)fs_->remove(temp_name(to));
-    return fail(std::move(renamed).error().wrap(intent));
-  }
+  PINFOLD_TRY_WRAP(replace_side_file(*fs_, std::string(name), bytes), intent);
   return {};
 }
 

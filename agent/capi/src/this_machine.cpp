@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "pinfold/base/read_file.hpp"
-#include "pinfold/checkpoint/files.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/sealed.hpp"
 #include "pinfold/checkpoint/store.hpp"
@@ -45,14 +44,7 @@ void keep(checkpoint::Fs& fs, const Machine& machine, const std::string& valid_f
   if (!machine.description().has_cache_info) {
     for (nlohmann::json& cpu : json["machine"]["cpus"]) cpu.erase("l3");
   }
-  const std::string temp = std::string(checkpoint::kTempPrefix) + kMachineFileName;
-  const auto file = fs.create(temp);
-  if (!file) return;
-  if (checkpoint::write_all(**file, checkpoint::seal(kKind, json.dump()))) {
-    (void)fs.rename(temp, kMachineFileName);
-  } else {
-    (void)fs.remove(temp);
-  }
+  (void)checkpoint::replace_side_file(fs, kMachineFileName, checkpoint::seal(kKind, json.dump()));
 }
 
 }  // namespace

@@ -27,6 +27,11 @@ inline constexpr std::string_view kNotSettled =
 /// Writes all bytes. Errors: kIo.
 [[nodiscard]] Result<void> write_all(File& file, std::string_view bytes);
 
+/// Replaces a file as a whole, but does not sync it: after a power cut it may have any content.
+/// Errors: kIo, and the file is unchanged.
+[[nodiscard]] Result<void> replace_side_file(Fs& fs, const std::string& name,
+                                             std::string_view bytes);
+
 /// Replaces each file as a whole, in the order of their names. Durable on return. Errors: kIo; some
 /// files may have been replaced then.
 [[nodiscard]] Result<void> replace_all(Fs& fs, const Contents& contents);
