@@ -56,8 +56,8 @@ static int find_cgroup(pid_t pid, char path[kMaxPath]) {
   return snprintf(path, kMaxPath, "%s%s", mount, found + strlen(before)) < kMaxPath;
 }
 
-/* The root is named, so that the library does not need libcgroup to find it. Each node has one
- * call. */
+/* The root is named, so that the library does not need libcgroup to find it. Each node serves
+ * one call. */
 static pinfold_code open_node(pinfold_node** node, char** error) {
   pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
   options.flags = PINFOLD_NODE_DEFER;

@@ -53,7 +53,7 @@ struct Missing {
 /// Returns the places where the object could be, those with the least missing first. Includes
 /// places where no amount is missing: there something else is in the way.
 [[nodiscard]] std::vector<Missing> find_missing(const Failure& failure);
-/// Returns the resources of which such a place lacks some.
+/// Returns the resources that such a place has too little of.
 [[nodiscard]] std::set<std::string> missing_resources(const Failure& failure);
 
 /// Returns the most that a place can have free for containers. As in the hints, reserved CPUs

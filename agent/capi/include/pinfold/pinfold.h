@@ -226,9 +226,9 @@ enum {
   PINFOLD_NODE_READ_ONLY = 4,
   /** Leave the CPU affinity of attached processes as it is. */
   PINFOLD_NODE_KEEP_AFFINITY = 8,
-  /** pinfold_node_open reads the configuration and the machine, and nothing else: what is wrong
-   * with the state directory, its state, the cgroups or the service is an error of the first call.
-   * For a process that makes one call: it then opens the state directory once, not twice. */
+  /** pinfold_node_open only reads the configuration and describes the machine: what is wrong with
+   * the state directory, its state, the cgroups or the service is an error of the first call. For a
+   * process that makes one call: the state is then read once, not twice. */
   PINFOLD_NODE_DEFER = 16
 };
 
