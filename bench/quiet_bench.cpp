@@ -10,7 +10,7 @@
 #include "pinfold/quiet/quiet_knobs.hpp"
 #include "temp_dir.hpp"
 
-/// What quiet CPUs cost a container's start: a machine with 128 CPUs, 500 interrupts and 200
+/// What quiet CPUs add to a container's start: a machine with 128 CPUs, 500 interrupts and 200
 /// network queues, as files in memory. Writing a file of the kernel costs more than these.
 namespace pinfold::quiet {
 namespace {
@@ -40,15 +40,19 @@ QuietKnobs::Keep keep_in(const std::string& path) {
   };
 }
 
-/// A container with two exclusive CPUs starts, and ends.
-void start_and_end(benchmark::State& state) {
+QuietDesired quiet_cpus(const CpuSet& cpus) {
+  QuietDesired desired{{}, CpuSet::range(0, kCpus - 1), {}};
+  desired.cpus.add(QuietLevel::kSystem, cpus);
+  return desired;
+}
+
+/// A container with two exclusive CPUs starts beside another one.
+void start(benchmark::State& state) {
   const test::TempDir dir;
   write_machine(dir, static_cast<int>(state.range(0)));
   QuietKnobs knobs(kernel_knobs(dir.path()), {}, keep_in(dir / "record"));
-  QuietDesired one{{}, CpuSet::range(0, kCpus - 1), {}};
-  one.cpus.add(QuietLevel::kSystem, CpuSet{10, 11});
-  QuietDesired two = one;
-  two.cpus.add(QuietLevel::kSystem, CpuSet{12, 13});
+  const QuietDesired one = quiet_cpus(CpuSet{10, 11});
+  const QuietDesired two = quiet_cpus(CpuSet{10, 11, 12, 13});
   knobs.reconcile(one);
   for (auto _ : state) {
     knobs.leave(two);
@@ -61,7 +65,25 @@ void start_and_end(benchmark::State& state) {
   state.counters["written"] = benchmark::Counter(static_cast<double>(knobs.report().written) / 2 /
                                                  static_cast<double>(state.iterations()));
 }
-BENCHMARK(start_and_end)->Arg(0)->Arg(20)->Arg(kInterrupts)->Unit(benchmark::kMicrosecond);
+BENCHMARK(start)->Arg(0)->Arg(20)->Arg(kInterrupts)->Unit(benchmark::kMicrosecond);
+
+/// The first one of a service: every knob is read.
+void first_start(benchmark::State& state) {
+  const test::TempDir dir;
+  for (auto _ : state) {
+    state.PauseTiming();
+    write_machine(dir, static_cast<int>(state.range(0)));
+    auto knobs = std::make_unique<QuietKnobs>(kernel_knobs(dir.path()), KeptKnobs(),
+                                              keep_in(dir / "record"));
+    state.ResumeTiming();
+    knobs->leave(quiet_cpus(CpuSet{10, 11}));
+    knobs->give_back();
+    state.PauseTiming();
+    knobs.reset();
+    state.ResumeTiming();
+  }
+}
+BENCHMARK(first_start)->Arg(0)->Arg(kInterrupts)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace pinfold::quiet

@@ -42,6 +42,7 @@ void describe(fields::Fields& fields, KeptFile& file) {
 
 std::string encode_kept(const KeptKnobs& kept, std::string_view boot_id) {
   KeptFile file{kVersion, std::string(boot_id), {}};
+  file.knobs.reserve(kept.size());
   for (const auto& [knob, one] : kept) file.knobs.push_back({knob, one});
   return fields::to_json(file).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }

@@ -12,6 +12,7 @@
 
 #include "irqbalance.hpp"
 #include "knob_file.hpp"
+#include "open_files.hpp"
 #include "partition_file.hpp"
 #include "pinfold/quiet/knob_store.hpp"
 #include "systemd_units.hpp"
@@ -20,6 +21,7 @@ namespace pinfold::quiet {
 namespace {
 
 constexpr const char* kInterrupts = "/proc/irq";
+constexpr const char* kAffinity = "smp_affinity_list";
 constexpr const char* kWorkqueues = "/sys/devices/virtual/workqueue";
 constexpr const char* kNetwork = "/sys/class/net";
 constexpr const char* kEveryWorkqueue = "*";
@@ -75,7 +77,8 @@ bool works_for_group(std::string_view groups) {
 
 class KernelKnobs final : public KnobStore {
  public:
-  explicit KernelKnobs(std::string root) : root_(std::move(root)), partitions_(root_) {}
+  explicit KernelKnobs(std::string root)
+      : root_(std::move(root)), partitions_(root_), interrupts_(root_ + kInterrupts, kAffinity) {}
 
   [[nodiscard]] Result<void> read(KnobKind kind, KnobValues& values) const override;
   [[nodiscard]] Result<std::string> read_one(const Knob& knob) const override;
@@ -91,10 +94,11 @@ class KernelKnobs final : public KnobStore {
   [[nodiscard]] Result<std::string> read_file_of(const Knob& knob) const;
   [[nodiscard]] Result<std::string> read_irqbalance() const;
   [[nodiscard]] Result<void> move_thread(const Knob& knob, const CpuSet& cpus) const;
-  [[nodiscard]] Result<void> write_file(const Knob& knob, const std::string& value) const;
+  [[nodiscard]] Result<void> write_file(const Knob& knob, const std::string& value);
 
   std::string root_;
   PartitionWriter partitions_;
+  mutable OpenFiles interrupts_;
 };
 
 /// Returns the queues of network devices that are hardware, or look like it to this machine.
@@ -172,6 +176,7 @@ Result<std::string> KernelKnobs::read_file_of(const Knob& knob) const {
     auto requested = read_value(fmt::format("{}{}/cpumask_requested", root_, kWorkqueues));
     if (requested) return requested;
   }
+  if (knob.kind == KnobKind::kInterrupt) return interrupts_.read(knob.name);
   return read_value(path_of(knob));
 }
 
@@ -180,8 +185,6 @@ std::string KernelKnobs::path_of(const Knob& knob) const {
   switch (knob.kind) {
     case KnobKind::kNewInterrupts:
       return fmt::format("{}{}/default_smp_affinity", root_, kInterrupts);
-    case KnobKind::kInterrupt:
-      return fmt::format("{}{}/{}/smp_affinity_list", root_, kInterrupts, knob.name);
     case KnobKind::kReceive:
       return fmt::format("{}{}/{}/queues/{}/rps_cpus", root_, kNetwork, device, queue);
     case KnobKind::kTransmit:
@@ -194,6 +197,7 @@ std::string KernelKnobs::path_of(const Knob& knob) const {
       return fmt::format("{}/proc/{}/status", root_, process_of(knob.name));
     case KnobKind::kExclusive:
       return fmt::format("{}{}/cpuset.cpus.exclusive", root_, knob.name);
+    case KnobKind::kInterrupt:
     case KnobKind::kPartition:
     case KnobKind::kUnit:
     case KnobKind::kIrqbalance:
@@ -252,9 +256,10 @@ Result<void> KernelKnobs::move_thread(const Knob& knob, const CpuSet& cpus) cons
                     fmt::format("{}: set its CPUs to '{}'", to_string(knob), cpus.to_string()));
 }
 
-Result<void> KernelKnobs::write_file(const Knob& knob, const std::string& value) const {
-  auto written = write_value(path_of(knob), value);
-  if (written || knob.kind != KnobKind::kInterrupt) return written;
+Result<void> KernelKnobs::write_file(const Knob& knob, const std::string& value) {
+  if (knob.kind != KnobKind::kInterrupt) return write_value(path_of(knob), value);
+  auto written = interrupts_.write(knob.name, value);
+  if (written) return written;
   const int error = written.error().sys_errno;
   if (error != EIO && error != EPERM) return written;  // EPERM: seen with Linux 6.12
   return fail(Error{ErrorCode::kUnsupported, error,

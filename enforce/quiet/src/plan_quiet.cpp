@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 // How it works
@@ -173,10 +176,34 @@ std::optional<KnobCourse> course_of(const QuietRequest& request, const Knob& kno
   return KnobCourse{base, now, *std::move(during), *std::move(last), {}};
 }
 
+/// The courses of one plan. Hundreds of interrupts have the same value.
+class Courses {
+ public:
+  explicit Courses(const QuietRequest& request) : request_(request) {}
+
+  std::optional<KnobCourse> of(const Knob& knob, const std::string& base, const std::string& now) {
+    const bool depends_on_name = isolates(knob.kind) || knob.kind == KnobKind::kUnit;
+    if (depends_on_name) return course_of(request_, knob, base, now);
+    const Key key{knob.kind, base, now};
+    auto found = of_values_.find(key);
+    if (found == of_values_.end()) {
+      found = of_values_.emplace(key, course_of(request_, knob, base, now)).first;
+    }
+    return found->second;
+  }
+
+ private:
+  using Key = std::tuple<KnobKind, std::string_view, std::string_view>;
+
+  const QuietRequest& request_;
+  std::map<Key, std::optional<KnobCourse>> of_values_;
+};
+
 /// Adds what is kept of a knob before and after its steps.
 void keep(const Knob& knob, const KnobCourse& course, QuietPlan& plan) {
   const bool is_late = shows_late(knob);
   KeptKnob kept{course.base, course.unsettled, is_late && !course.has_steps()};
+  kept.ours.reserve(kept.ours.size() + 3);
   for (const std::string* value : {&course.now, &course.during, &course.last}) {
     add_ours(kept, *value);
   }
@@ -190,12 +217,12 @@ void keep(const Knob& knob, const KnobCourse& course, QuietPlan& plan) {
 }
 
 void plan_knob(const QuietRequest& request, const Knob& knob, const std::string& now,
-               QuietPlan& plan) {
+               Courses& courses, QuietPlan& plan) {
   const KeptKnob* const known = kept_of(request.kept, knob);
   const bool has_ours = is_ours(known, now) || is_by_kernel(request, knob, known, now);
   const bool is_taken = known != nullptr && !has_ours && now != known->before;
   if (is_taken) plan.taken.push_back(knob);
-  auto course = course_of(request, knob, has_ours ? known->before : now, now);
+  auto course = courses.of(knob, has_ours ? known->before : now, now);
   if (!course) return;
   if (!is_taken) course->unsettled = unsettled(knob, known, now);
   if (course->is_left()) plan.leave.push_back({knob, course->during});
@@ -228,11 +255,11 @@ bool QuietCpus::concerns(KnobKind kind) const {
 }
 
 bool holds_containers(const Knob& knob, const std::vector<std::string>& directories) {
+  if (knob.kind != KnobKind::kUnit) return false;
   const std::string part = "/" + knob.name + "/";
-  return knob.kind == KnobKind::kUnit &&
-         std::any_of(directories.begin(), directories.end(), [&](const std::string& directory) {
-           return (directory + "/").find(part) != std::string::npos;
-         });
+  return std::any_of(directories.begin(), directories.end(), [&](const std::string& directory) {
+    return (directory + "/").find(part) != std::string::npos;
+  });
 }
 
 std::set<Knob> isolation_knobs(const QuietCpus& cpus) {
@@ -255,7 +282,8 @@ Result<CpuSet> not_left(const Knob& knob, std::string_view value, const QuietDes
 
 QuietPlan plan_quiet(const QuietRequest& request) {
   QuietPlan plan;
-  for (const auto& [knob, value] : request.observed) plan_knob(request, knob, value, plan);
+  Courses courses(request);
+  for (const auto& [knob, value] : request.observed) plan_knob(request, knob, value, courses, plan);
   // A partition that ends before its lists change costs the kernel one rebuild of its domains.
   std::stable_partition(plan.leave.begin(), plan.leave.end(), [](const QuietStep& step) {
     return step.knob.kind == KnobKind::kPartition;
@@ -268,13 +296,12 @@ QuietPlan plan_quiet(const QuietRequest& request) {
   return plan;
 }
 
-KeptKnobs kept_after(const QuietPlan& plan, const std::set<Knob>& failed) {
-  KeptKnobs kept = plan.kept_after;
+KeptKnobs kept_after(KeptKnobs planned, const KeptKnobs& kept, const std::set<Knob>& failed) {
   for (const Knob& knob : failed) {
-    const KeptKnob* const before = kept_of(plan.kept, knob);
-    if (before != nullptr) kept[knob] = *before;
+    const KeptKnob* const before = kept_of(kept, knob);
+    if (before != nullptr) planned[knob] = *before;
   }
-  return kept;
+  return planned;
 }
 
 }  // namespace pinfold::quiet

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "pinfold/types/named.hpp"
 
@@ -14,6 +15,31 @@ namespace {
 bool is_gone(const Error& error) {
   return error.code == ErrorCode::kNotFound || error.sys_errno == ENODEV;
 }
+
+/// Returns whether a record differs from `kept` only in having fewer values of Pinfold for the same
+/// knobs. To have more of them harms nothing, and hundreds of knobs cost a millisecond to store.
+bool only_has_fewer_values(const KeptKnobs& record, const KeptKnobs& kept) {
+  return std::equal(record.begin(), record.end(), kept.begin(), kept.end(),
+                    [](const auto& one, const auto& other) {
+                      return one.first == other.first && one.second.before == other.second.before &&
+                             one.second.is_written == other.second.is_written;
+                    });
+}
+
+/// Moves a value to another place for as long as this exists. A copy of hundreds of values would
+/// take as long as the plan itself.
+template <class T>
+class Lent {
+ public:
+  Lent(T& owner, T& borrower) : owner_(owner), borrower_(borrower) { std::swap(owner, borrower); }
+  ~Lent() { std::swap(owner_, borrower_); }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+ private:
+  T& owner_;
+  T& borrower_;
+};
 
 }  // namespace
 
@@ -173,18 +199,24 @@ void QuietKnobs::write(const std::vector<QuietStep>& steps, const QuietDesired& 
   }
 }
 
+QuietPlan QuietKnobs::plan_for(const QuietDesired& desired) {
+  QuietRequest request{{}, {}, {}, current_.cpus, desired};
+  for (const auto& [kind, error] : report_.unread) request.unread.insert(kind);
+  const Lent observed(known_, request.observed);
+  const Lent kept(kept_, request.kept);
+  return plan_quiet(request);
+}
+
 void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
   forget(reading);
   read(desired.cpus);
-  QuietRequest request{known_, {}, kept_, current_.cpus, desired};
-  for (const auto& [kind, error] : report_.unread) request.unread.insert(kind);
-  auto plan = plan_quiet(request);
+  auto plan = plan_for(desired);
   if (reading == Reading::kKnown && !is_still(plan)) return begin(desired, Reading::kAgain);
   report_.taken += plan.taken.size();
   report_.unquiet.clear();
   failed_.clear();
   // Without a record the original values could not be restored, so nothing is changed.
-  if (!keep(plan.kept)) return refuse(plan.leave, desired);
+  if (!keep(std::move(plan.kept))) return refuse(plan.leave, desired);
   write(plan.leave, desired);
   report_spared(desired);
   report_unisolated(desired);
@@ -205,8 +237,11 @@ void QuietKnobs::leave(const QuietDesired& desired) {
 void QuietKnobs::give_back() {
   if (!plan_) return;
   write(plan_->give_back, current_);
-  (void)keep(kept_after(*plan_, failed_));  // if it fails, more is kept than needed
+  auto after = kept_after(std::move(plan_->kept_after), kept_, failed_);
   plan_.reset();
+  if (!only_has_fewer_values(after, kept_)) {
+    (void)keep(std::move(after));  // if it fails, more is kept than needed
+  }
 }
 
 void QuietKnobs::reconcile(const QuietDesired& desired) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -43,6 +44,55 @@ TEST_F(KernelKnobsTest, ReadInterrupts) {
   dir_.write("proc/irq/default_smp_affinity", "ff\n");
   EXPECT_EQ(read(KnobKind::kInterrupt), (KnobValues{{{KnobKind::kInterrupt, "24"}, "0-7"}}));
   EXPECT_EQ(read(KnobKind::kNewInterrupts), (KnobValues{{{KnobKind::kNewInterrupts, ""}, "ff"}}));
+}
+
+/// Lowers the limit of descriptors while it exists.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t most) {
+    (void)::getrlimit(RLIMIT_NOFILE, &before_);
+    const struct rlimit few { most, before_.rlim_max };
+    (void)::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { (void)::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  struct rlimit before_ {};
+};
+
+TEST_F(KernelKnobsTest, KeepInterruptsOpenWithinHalfOfTheLimit) {
+  constexpr int kInterrupts = 100;
+  for (int irq = 0; irq < kInterrupts; ++irq) {
+    dir_.write("proc/irq/" + std::to_string(irq) + "/smp_affinity_list", "0-7\n");
+  }
+  const auto descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  const FewDescriptors few(80);
+  const auto before = descriptors();
+  {
+    const auto knobs = kernel_knobs(dir_.path());
+    KnobValues values;
+    ASSERT_TRUE(knobs->read(KnobKind::kInterrupt, values));
+    EXPECT_EQ(values.size(), static_cast<std::size_t>(kInterrupts));
+    EXPECT_EQ(descriptors(), before + 40);
+    for (const auto& [knob, value] : values) {
+      EXPECT_EQ(value, "0-7");
+      ASSERT_TRUE(knobs->write(knob, "0-3"));
+      EXPECT_EQ(knobs->read_one(knob), "0-3");
+    }
+  }
+  EXPECT_EQ(descriptors(), before);
+  EXPECT_EQ(text_of("proc/irq/99/smp_affinity_list"), "0-3\n");
+}
+
+TEST_F(KernelKnobsTest, ReadALongListOfAnInterrupt) {
+  std::string list = "0";
+  for (int cpu = 2; cpu < 1024; cpu += 2) list += "," + std::to_string(cpu);
+  dir_.write("proc/irq/24/smp_affinity_list", list + "\n");
+  EXPECT_EQ(read(KnobKind::kInterrupt), (KnobValues{{{KnobKind::kInterrupt, "24"}, list}}));
 }
 
 TEST_F(KernelKnobsTest, ReadQueuesOfHardware) {

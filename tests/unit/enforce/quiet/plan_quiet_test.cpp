@@ -140,8 +140,8 @@ TEST(PlanQuiet, LeavesKnobsOfTheSystemToLevelSystem) {
 
 TEST(PlanQuiet, KeepsBothValuesOfAStepThatFailed) {
   const QuietPlan plan = plan_quiet(swap_request());
-  EXPECT_EQ(kept_after(plan, {}), (KeptKnobs{{kIrq, {"0-7", {"0-2,4-7"}}}}));
-  EXPECT_EQ(kept_after(plan, {kIrq}), plan.kept);
+  EXPECT_EQ(kept_after(plan.kept_after, plan.kept, {}), (KeptKnobs{{kIrq, {"0-7", {"0-2,4-7"}}}}));
+  EXPECT_EQ(kept_after(plan.kept_after, plan.kept, {kIrq}), plan.kept);
 }
 
 TEST(PlanQuiet, LeavesUnitsThatHoldContainersAlone) {

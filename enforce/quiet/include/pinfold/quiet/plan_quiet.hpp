@@ -91,8 +91,9 @@ struct QuietPlan {
 /// begins after the containers have moved, and has ended before its CPUs change.
 [[nodiscard]] QuietPlan plan_quiet(const QuietRequest& request);
 
-/// Returns what is kept after the steps: of a knob whose step failed what was kept before them, so
-/// that its value is recognized whether it was written or not.
-[[nodiscard]] KeptKnobs kept_after(const QuietPlan& plan, const std::set<Knob>& failed);
+/// Returns what is kept after the steps: what the plan has for that, but of a knob whose step
+/// failed what was kept before them, so that its value is recognized whether it was written or not.
+[[nodiscard]] KeptKnobs kept_after(KeptKnobs planned, const KeptKnobs& kept,
+                                   const std::set<Knob>& failed);
 
 }  // namespace pinfold::quiet

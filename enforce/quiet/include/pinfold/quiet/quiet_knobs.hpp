@@ -68,6 +68,7 @@ class QuietKnobs {
   void read(const QuietCpus& desired);
   void read_isolation(const QuietCpus& desired);
   [[nodiscard]] bool is_needed(KnobKind kind, const QuietCpus& desired) const;
+  [[nodiscard]] QuietPlan plan_for(const QuietDesired& desired);
   [[nodiscard]] bool is_still(const QuietPlan& plan) const;
   [[nodiscard]] Result<void> write_one(const QuietStep& step);
   void write(const std::vector<QuietStep>& steps, const QuietDesired& desired);

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/base/unique_fd.hpp"
+
+namespace pinfold::quiet {
+
+/// Small files of the kernel that are read and written again and again, such as those of hundreds
+/// of interrupts: to open and close one costs several times what reading or writing it does. They
+/// are kept open, as far as half of the process's limit of descriptors allows. One that fails is
+/// opened again: the kernel removes the file of an interrupt that ends, and another interrupt can
+/// get its number.
+class OpenFiles {
+ public:
+  /// Of the files DIRECTORY/NAME/FILE.
+  OpenFiles(std::string directory, std::string_view file);
+
+  /// As read_value.
+  [[nodiscard]] Result<std::string> read(const std::string& name);
+  /// As write_value.
+  [[nodiscard]] Result<void> write(const std::string& name, std::string_view value);
+
+ private:
+  [[nodiscard]] std::string path_of(const std::string& name) const;
+  [[nodiscard]] int descriptor_of(const std::string& name);
+
+  std::string directory_;
+  std::string file_;
+  std::size_t most_ = 0;
+  std::unordered_map<std::string, UniqueFd> files_;
+};
+
+}  // namespace pinfold::quiet
