@@ -244,4 +244,30 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
   return ResizeDecision(Resized{std::move(state), before, after});
 }
 
+std::optional<std::int64_t> nearest_resize(const Node& node, const NodeState& state,
+                                           const ResizeRequest& refused) {
+  constexpr std::int64_t kMostTries = 64;
+  const CpuSet* const has = state.cpu.assignments.find(refused.container);
+  if (has == nullptr || !refused.cpu.is_whole()) return std::nullopt;
+  const auto now = static_cast<std::int64_t>(has->size());
+  const std::int64_t requested = refused.cpu.value();
+  const auto cpus = static_cast<std::int64_t>(node.machine().all_cpus().size());
+  const std::int64_t most = std::min(requested, cpus + 1);
+  const auto is_possible = [&](std::int64_t count) {
+    const Quantity cpu = Quantity::of(count, Quantity::Format::kDecimalSi);
+    const auto decision = resize(node, state, {refused.container, cpu}, nullptr,
+                                 AdmissionChecks::kManagersAndRequests);
+    return decision && std::holds_alternative<Resized>(*decision);
+  };
+  const std::int64_t towards = most > now ? -1 : 1;
+  for (const std::int64_t step : {towards, -towards}) {
+    std::int64_t count = most + step;
+    for (std::int64_t tries = 0; tries < kMostTries && count > 0 && count != now; ++tries) {
+      if (is_possible(count)) return count;
+      count += step;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace pinfold

@@ -477,6 +477,8 @@ TEST_F(AgentCli, ResizesAContainer) {
   EXPECT_EQ(json["cpusBefore"], "1-3");
   EXPECT_EQ(json["cpus"], "1-2");
   EXPECT_TRUE(json["stored"].get<bool>());
+  EXPECT_THAT(agent("resize", "web --cpu 5").text,
+              HasSubstr("\n  container 'main' can have 3 CPUs now"));
 }
 
 TEST_F(AgentCli, RefusesAResizeThatMeansNothing) {

@@ -205,6 +205,28 @@ TEST(ResizeDecision, GivesWholeCoresWithFullPcpusOnly) {
   EXPECT_EQ(refused(node, before, to("3")).why.reason, "SMTAlignmentError");
 }
 
+TEST(NearestResize, IsBetweenWhatItHasAndTheRequest) {
+  const Node node = node_of(kResizable + std::string("topologyManagerPolicy: single-numa-node\n"));
+  const NodeState state = with_pods(node);
+  EXPECT_EQ(nearest_resize(node, state, to("4")), 3);
+  EXPECT_EQ(nearest_resize(node, state, to("7")), 3);
+  EXPECT_EQ(nearest_resize(node, state, to("1000000000")), 3);
+  const Node free = node_of(kResizable);
+  EXPECT_EQ(nearest_resize(free, with_pods(free), to("1000000000")), 7);
+}
+
+TEST(NearestResize, IsBeyondTheRequestIfNothingIsBetween) {
+  const Node node =
+      node_of(kResizable + std::string("cpuManagerPolicyOptions: {full-pcpus-only: 'true'}\n"));
+  const NodeState state = with_pods(node);
+  EXPECT_EQ(nearest_resize(node, state, to("3")), 4);
+  const NodeState six = resized(node, state, to("6")).next;
+  EXPECT_EQ(nearest_resize(node, six, to("3")), 4) << "between what it has and the request";
+  EXPECT_EQ(nearest_resize(node, resized(node, state, to("4")).next, to("3")), 2);
+  EXPECT_EQ(nearest_resize(node, state, to("2.5")), std::nullopt);
+  EXPECT_EQ(nearest_resize(node, state, to("3", "missing")), std::nullopt);
+}
+
 TEST(ResizeDecision, LeavesASharedPoolToAKubeletThatDoesNotStartWithoutOne) {
   const std::string strict =
       kResizable + std::string("cpuManagerPolicyOptions: {strict-cpu-reservation: 'true'}\n");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -53,5 +55,11 @@ using ResizeDecision = std::variant<Resized, NotResized>;
 [[nodiscard]] Result<ResizeDecision> resize(const Node& node, NodeState state,
                                             const ResizeRequest& request, Trace* trace = nullptr,
                                             AdmissionChecks checks = AdmissionChecks::kManagers);
+
+/// Returns the number of CPUs that the container can have now instead of a refused one: the nearest
+/// between what it has and the request, else the nearest beyond the request; nullopt if there is
+/// none within 64 of it. Pure. Cost: one decision for each number.
+[[nodiscard]] std::optional<std::int64_t> nearest_resize(const Node& node, const NodeState& state,
+                                                         const ResizeRequest& refused);
 
 }  // namespace pinfold
