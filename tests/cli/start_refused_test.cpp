@@ -119,6 +119,17 @@ TEST_F(StartRefused, APinfoldDirectoryCanBeAdaptedByTheCommandAsItIsPrinted) {
   EXPECT_EQ(explain("state", "new.yaml").status, 0);
 }
 
+TEST_F(StartRefused, AForgottenConfigurationIsAskedFor) {
+  const Outcome refused =
+      in_dir(PINFOLD_COMMAND " explain --state-dir state --machine machine.json web.yaml");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("cpuManagerPolicy: 'static' becomes 'none'"),
+                                 HasSubstr("): no configuration is given, so the kubelet's "
+                                           "defaults apply: name the configuration of the state "
+                                           "with --config, for example 'state/config.yaml'\n"),
+                                 Not(HasSubstr("reconfigure"))));
+}
+
 TEST_F(StartRefused, OfflineCpusOfAContainer) {
   put_machine(smaller_machine());
   for (const char* const profile : {"", " --profile kubelet-1.36"}) {

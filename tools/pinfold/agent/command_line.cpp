@@ -16,6 +16,18 @@
 namespace pinfold::tools {
 namespace {
 
+bool lacks_config(const NodeOptions& options) {
+  return !names_config(options) && !has_own_config(options);
+}
+
+/// Returns advice for a state that is for another configuration, if none is given.
+std::string config_advice(const NodeOptions& options) {
+  return fmt::format(
+      "no configuration is given, so the kubelet's defaults apply: name the configuration of the "
+      "state with --config, for example '{}'",
+      own_config_file(options));
+}
+
 /// Returns "'pinfold checkpoint repair --config FILE ... DIRECTORY'".
 std::string repair_command(NodeOptions options, const std::string& command) {
   const std::string directory = options.state_dir;
@@ -67,12 +79,7 @@ std::string advice_for(const NodeOptions& options, const std::string& message) {
   if (message.find("differs from state checkpoint policy") == std::string::npos) {
     return "; " + repair_advice(options);
   }
-  if (!names_config(options) && !has_own_config(options)) {
-    return fmt::format(
-        "; no configuration is given, so the kubelet's defaults apply: name the configuration of "
-        "the state with --config, for example '{}'",
-        own_config_file(options));
-  }
+  if (lacks_config(options)) return "; " + config_advice(options);
   return fmt::format(
       "; the state belongs to another configuration: name that one with --config, or use this one: "
       "{}",
@@ -120,9 +127,13 @@ Error with_own_advice(const NodeOptions& options, Error error) {
                            (error.code == ErrorCode::kCorrupt && says("start: "));
   const std::string_view adapts = "'pinfold reconfigure' adapts it";
   if (const auto at = error.message.find(adapts); at != std::string::npos) {
-    error.message.replace(
-        at, adapts.size(),
-        fmt::format("'{}' adapts it", advised_command_line("reconfigure", options)));
+    if (lacks_config(options) && !says("the state is for another machine")) {
+      error.message.replace(at, std::string::npos, config_advice(options));
+    } else {
+      error.message.replace(
+          at, adapts.size(),
+          fmt::format("'{}' adapts it", advised_command_line("reconfigure", options)));
+    }
   } else if (is_of_state && !says(agent::kNoRepair)) {
     error.message += advice_for(options, error.message);
   }
