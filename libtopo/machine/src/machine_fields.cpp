@@ -9,6 +9,12 @@ namespace pinfold {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr std::string_view kPrefix = "hugepages-";
+
+}  // namespace
+
 bool is_whole(const json& value, std::uint64_t limit) {
   return value.is_number_integer() && value >= 0 && value.get<std::uint64_t>() <= limit;
 }
@@ -25,7 +31,6 @@ Result<std::uint64_t> number(const json& object, const char* key, const std::str
 }
 
 Result<std::string> parse_page_size(std::string_view name) {
-  constexpr std::string_view kPrefix = "hugepages-";
   const std::string_view size = name.substr(name.starts_with(kPrefix) ? kPrefix.size() : 0);
   const auto bytes = Quantity::parse(size);
   if (bytes && bytes->is_whole() && bytes->sign() > 0 && bytes->value() % 1024 == 0) {
@@ -33,6 +38,11 @@ Result<std::string> parse_page_size(std::string_view name) {
   }
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("'{}': expected a page size such as 'hugepages-2Mi'", printable(name)));
+}
+
+std::uint64_t page_bytes(std::string_view page_size) {
+  return static_cast<std::uint64_t>(
+      Quantity::parse(page_size.substr(kPrefix.size())).value().value());
 }
 
 }  // namespace pinfold

@@ -33,5 +33,7 @@ Result<void> read_id(const nlohmann::json& object, const char* key, const std::s
 /// Reads a page size: "hugepages-2Mi" from "hugepages-2Mi", "2Mi" or "2048Ki".
 /// Errors: kInvalidArgument for anything but a size of whole KiB.
 [[nodiscard]] Result<std::string> parse_page_size(std::string_view name);
+/// Returns the bytes of a page. Domain: what parse_page_size returns.
+[[nodiscard]] std::uint64_t page_bytes(std::string_view page_size);
 
 }  // namespace pinfold

@@ -31,6 +31,11 @@ void take_page_sizes(Fields& fields, const std::map<std::string, std::uint64_t>&
       return fields.refuse(
           "hugepages", fmt::format("'{}': expected at most {} bytes", printable(name), kMaxBytes));
     }
+    const std::uint64_t page = page_bytes(*resource);
+    if (bytes % page != 0) {
+      return fields.refuse("hugepages", fmt::format("'{}': {}: expected bytes, a multiple of {}",
+                                                    printable(name), bytes, page));
+    }
     if (!node.hugepages.emplace(*std::move(resource), bytes).second) {
       return fields.refuse("hugepages",
                            fmt::format("'{}': this size is listed twice", printable(name)));

@@ -164,6 +164,9 @@ TEST(Machine, NamesHugePagesAsTheKubelet) {
   node["numaNodes"][0]["hugepages"] = {{"1Gi", 0}, {"hugepages-1Gi", 0}};
   EXPECT_EQ(Machine::from_json(node).error().message,
             "node.numaNodes[0].hugepages: 'hugepages-1Gi': this size is listed twice");
+  node["numaNodes"][0]["hugepages"] = {{"2Mi", 512}};  // pages
+  EXPECT_EQ(Machine::from_json(node).error().message,
+            "node.numaNodes[0].hugepages: '2Mi': 512: expected bytes, a multiple of 2097152");
 }
 
 constexpr const char* kMachineInfo = R"({"num_cores": 6, "memory_capacity": 9000, "topology": [
