@@ -107,7 +107,7 @@ class SpellingAttack : public testing::Test {
     service_ = ::fork();
     ASSERT_GE(service_, 0);
     if (service_ == 0) {
-      (void)::chdir(dir_.path().c_str());
+      if (::chdir(dir_.path().c_str()) != 0) ::_exit(126);
       ::execl(PINFOLD_SERVE, PINFOLD_SERVE, "--settings", "/dev/null", "--state-dir", "state",
               "--config", "config.yaml", "--cgroup-root", (above_ + "/root").c_str(), "--socket",
               "s.sock", "--log-level", "error", nullptr);
