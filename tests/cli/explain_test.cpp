@@ -138,7 +138,7 @@ TEST_F(Explain, ARemedyNamesLaterPodsOfTheCallThatItKeepsOut) {
 TEST_F(Explain, APodOfTheCallIsLeftOutNotRemoved) {
   dir_.write("two.yaml", pod("one", 4) + "---\n" + pod("two", 7));
   EXPECT_THAT(on_node("explain", "two.yaml").out,
-              ContainsRegex("\n  if shop/one \\([^)]*\\) is left out of this call\n"));
+              ContainsRegex("\n  if shop/one \\([^)]*\\) is not admitted before it\n"));
 }
 
 TEST_F(Explain, NeedsAPod) {

@@ -111,8 +111,7 @@ std::vector<std::string> missing_devices(const Machine& machine, const std::stri
   return sentences;
 }
 
-Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,
-                                       RejectedPods rejected) {
+Result<PodDocuments> read_pod_files(const std::vector<std::string>& files, RejectedPods rejected) {
   PodCollector collector(UnknownFields::kRefuse, rejected);
   for (const std::string& file : files) {
     PINFOLD_LET(const auto text, read_input(file));
@@ -124,6 +123,12 @@ Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("no pod in {}: expected at least one", input_names(files)));
   }
+  return Result<PodDocuments>(std::move(read));
+}
+
+Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,
+                                       RejectedPods rejected) {
+  PINFOLD_LET(auto read, read_pod_files(files, rejected));
   return std::move(read.pods);
 }
 

@@ -32,9 +32,12 @@ namespace pinfold::tools {
 [[nodiscard]] std::vector<std::string> missing_devices(const Machine& machine,
                                                        const std::string& machine_file,
                                                        const PodSpec& pod);
-/// Reads the pods of all files, with the API server's defaults: see pinfold::read_pods, whose notes
-/// are printed as warnings. Checks all files before it returns any pod.
-/// Errors: kInvalidArgument with file and document number, or if the files have no pod.
+/// Reads the pods of all files, and which of the files each is in, with the API server's defaults:
+/// see pinfold::read_pods, whose notes are printed as warnings. Checks all files before it returns
+/// any pod. Errors: kInvalidArgument with file and document number, or if the files have no pod.
+[[nodiscard]] Result<PodDocuments> read_pod_files(const std::vector<std::string>& files,
+                                                  RejectedPods rejected = RejectedPods::kSkip);
+/// Returns the pods alone. Errors: the same.
 [[nodiscard]] Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,
                                                      RejectedPods rejected = RejectedPods::kSkip);
 

@@ -198,6 +198,7 @@ Result<void> PodCollector::add_text(std::string_view yaml_or_json, std::string_v
                                   ? std::string(name)
                                   : fmt::format("{}, document {}", name, number)));
   }
+  ++text_;
   return {};
 }
 
@@ -232,16 +233,21 @@ void PodCollector::choose_pods() {
     const bool is_owned = std::any_of(object.owners.begin(), object.owners.end(),
                                       [&](const std::string& key) { return keys.contains(key); });
     if (object.template_note.empty()) {
-      if (object.pod) out_.pods.push_back(*std::move(object.pod));
+      if (object.pod) choose(object);
     } else if (with_pods.contains(object.key)) {
       out_.notes.push_back(object.key + ": its pods are in the input: skipped");
     } else if (is_owned) {
       out_.notes.push_back(object.key + ": its owner is in the input: skipped");
     } else {
       out_.notes.push_back(std::move(object.template_note));
-      out_.pods.push_back(*std::move(object.pod));
+      choose(object);
     }
   }
+}
+
+void PodCollector::choose(Object& object) {
+  out_.pods.push_back(*std::move(object.pod));
+  out_.texts.push_back(object.text);
 }
 
 Result<PodDocuments> PodCollector::finish() && {
@@ -282,7 +288,7 @@ Result<void> PodCollector::add_pod(const nlohmann::json& document, const std::st
   if (rejected_ == RejectedPods::kDecide && !is_in_list_ && !rejection_reason(document).empty()) {
     return add_rejected(document, place);
   }
-  Object object{key_of(document), owners_of(document), template_note(document), {}};
+  Object object{key_of(document), owners_of(document), template_note(document), {}, text_};
   if (const std::string phase = final_phase(document); !phase.empty()) {
     object.template_note.clear();
     objects_.push_back(std::move(object));

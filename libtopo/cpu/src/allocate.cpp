@@ -111,11 +111,12 @@ tl::expected<CpuSet, Rejection> CpuManager::take_out(CpuState& state, const Requ
   if (trace != nullptr) {
     const place::Cpus free = policy_->available(shared, arena);
     place::add(free, reusable);
-    trace->add(kSource, request.object,
-               taken ? fmt::format("took {} of {} free: {}", cpus_named(CpuSet::of_words(*taken)),
-                                   place::count(free), joined(steps, *machine_))
-                     : fmt::format("needs {}, {} free in the shared pool outside the reserved {}",
-                                   request.count, place::count(free), cpus_named(reserved_)));
+    trace->add(
+        kSource, request.object,
+        taken ? fmt::format("took {} ({} of {} free): {}", cpus_named(CpuSet::of_words(*taken)),
+                            request.count, place::count(free), joined(steps, *machine_))
+              : fmt::format("needs {}, {} free in the shared pool outside the reserved {}",
+                            request.count, place::count(free), cpus_named(reserved_)));
   }
   if (!taken) return tl::unexpected(cpu::rejection_of(taken.error()));
   CpuSet cpus = CpuSet::of_words(*taken);

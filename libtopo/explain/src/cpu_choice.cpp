@@ -47,8 +47,8 @@ const Machine::Group* first_alone(const Groups& groups, const CpuSet& cpus, cons
   return found == groups.end() ? nullptr : &*found;
 }
 
-/// Returns ": NUMA node 0 has 3 free CPUs, NUMA node 1 has 8, and the fullest is used first"; "" if
-/// something else decided.
+/// Returns ": NUMA node 0 has 3 free CPUs, NUMA node 1 has 8, and the one with fewer is used
+/// first"; "" if something else decided.
 std::string rule_between(const Node& node, const CpuSet& free, const CpuSet& taken,
                          const CpuSet& next) {
   if (node.cpu().options().distribute_cpus_across_numa) return "";
@@ -65,8 +65,9 @@ std::string rule_between(const Node& node, const CpuSet& free, const CpuSet& tak
     const char* const cpus = here == 1 ? "CPU" : "CPUs";
     if (here < there) {
       return fmt::format(
-          ": {0} {1} has {2} free {3}, {0} {4} has {5}, and the fullest is used first", level.name,
-          first->id, here, cpus, second->id, there);
+          ": {0} {1} has {2} free {3}, {0} {4} has {5}, and the one with fewer is used "
+          "first",
+          level.name, first->id, here, cpus, second->id, there);
     }
     if (here > there || first->id > second->id) return "";
     return fmt::format(

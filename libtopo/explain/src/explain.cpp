@@ -78,6 +78,8 @@ Explanation of_rejection(const Failure& failure, Trace trace) {
   out.summary = explain_detail::summarize(failure);
   out.trace = std::move(trace);
   out.table = explain_detail::occupied(failure);
+  out.is_aligned = failure.step.source == explain_detail::kTopology ||
+                   explain_detail::needs_one_numa_node(failure);
   auto found = explain_detail::all_remedies(failure);
   out.remedies = std::move(found.remedies);
   out.notes = next_obstacles(failure);

@@ -69,11 +69,15 @@ std::vector<MemoryTie> find_ties(const Failure& failure) {
   return ties;
 }
 
+std::string set_of(const MemoryTie& tie) {
+  return fmt::format("{} {}", numa_nodes(tie.numa_nodes),
+                     tie.numa_nodes.size() == 1 ? "alone" : "together");
+}
+
 std::string describe(const MemoryTie& tie) {
   const auto names = first_named(tie.holders, kMostHolders, "more pods");
   const bool is_one = names.size() == 1 && names.front() != "its earlier containers";
-  return fmt::format("{} {} memory on {} {}", listed(names), is_one ? "has" : "have",
-                     numa_nodes(tie.numa_nodes), tie.numa_nodes.size() == 1 ? "alone" : "together");
+  return fmt::format("{} {} memory on {}", listed(names), is_one ? "has" : "have", set_of(tie));
 }
 
 std::vector<std::int32_t> serving_nodes(const Failure& failure) {

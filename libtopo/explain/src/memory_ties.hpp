@@ -15,14 +15,12 @@ struct MemoryTie {
   std::vector<std::string> holders;      ///< "shop/db", "its earlier containers"
 };
 
-/// The rule behind a tie, as the end of a sentence.
-inline constexpr const char* kTieRule =
-    "until that ends, other containers get memory of exactly the same NUMA nodes or of none of "
-    "them";
-
 /// Returns the ties at the step that failed, in the order of their NUMA nodes; none for an object
 /// without memory.
 [[nodiscard]] std::vector<MemoryTie> find_ties(const Failure& failure);
+
+/// Returns "NUMA node 0 alone", "NUMA nodes 1 and 2 together".
+[[nodiscard]] std::string set_of(const MemoryTie& tie);
 
 /// Returns "shop/db has memory on NUMA node 0 alone", "... on NUMA nodes 1 and 2 together".
 [[nodiscard]] std::string describe(const MemoryTie& tie);

@@ -32,7 +32,8 @@ std::string needs(const std::vector<Amounts>& amounts) {
 }
 
 std::string policy_of(const Failure& failure) {
-  return fmt::format("topology policy {}", to_string(failure.node.topology().policy()));
+  return fmt::format("topology policy {}{}", to_string(failure.node.topology().policy()),
+                     failure.is_whole_pod() ? ", scope pod: for all containers together" : "");
 }
 
 /// Returns "2 CPUs there are reserved", "1 CPU there is reserved, and its core is not whole without
@@ -74,8 +75,29 @@ std::string reserved_there(const Failure& failure, const Missing& missing) {
   return "";
 }
 
-/// Returns "a/x has memory on NUMA node 0 alone, ...; until that ends ..."; "" without ties.
-std::string because_of(const std::vector<MemoryTie>& ties) {
+/// Returns "until they end, a container can have memory only of NUMA node 0 alone, of NUMA nodes 1
+/// and 2 together, or of others".
+std::string tie_rule(const Failure& failure, const std::vector<MemoryTie>& ties) {
+  std::vector<std::string> sets;
+  std::set<std::int32_t> tied;
+  for (const MemoryTie& tie : ties) {
+    tied.insert(tie.numa_nodes.begin(), tie.numa_nodes.end());
+    if (sets.size() < kMostNamed) sets.push_back("of " + set_of(tie));
+  }
+  const bool has_others =
+      ties.size() > kMostNamed ||
+      tied.size() < static_cast<std::size_t>(failure.node.machine().numa_count());
+  if (has_others) sets.emplace_back("of others");
+  const std::string last = sets.back();
+  sets.pop_back();
+  const char* const before = sets.empty() ? "" : sets.size() == 1 ? " or " : ", or ";
+  return fmt::format("until {}, a container can have memory only {}{}{}",
+                     ties.size() == 1 ? "that ends" : "they end", fmt::join(sets, ", "), before,
+                     last);
+}
+
+/// Returns "a/x has memory on NUMA node 0 alone, ...; until ..."; "" without ties.
+std::string because_of(const Failure& failure, const std::vector<MemoryTie>& ties) {
   std::vector<std::string> parts;
   for (const MemoryTie& tie : ties) {
     if (parts.size() == kMostNamed) break;
@@ -83,7 +105,7 @@ std::string because_of(const std::vector<MemoryTie>& ties) {
   }
   if (parts.empty()) return "";
   const char* const more = ties.size() > parts.size() ? ", and more pods likewise" : "";
-  return fmt::format("{}{}; {}", fmt::join(parts, ", "), more, kTieRule);
+  return fmt::format("{}{}; {}", fmt::join(parts, ", "), more, tie_rule(failure, ties));
 }
 
 /// Returns the ties that keep a container from having memory of one of the NUMA nodes only.
@@ -142,10 +164,12 @@ std::string lacking(const Failure& failure, const std::vector<Missing>& places) 
                                       reserved_there(failure, place)));
     named.push_back(place.numa_nodes.front());
   }
-  std::string text = fmt::format("needs {} on one NUMA node ({}): {}", needs(failure.amounts),
+  const bool may_be_several = failure.node.topology().policy() != TopologyPolicy::kSingleNumaNode;
+  std::string text = fmt::format("needs {} on one NUMA node{} ({}): {}", needs(failure.amounts),
+                                 may_be_several ? ", the fewest that can have it" : "",
                                  policy_of(failure), fmt::join(parts, ", "));
   if (places.size() > kMostNamed) text += ", and the others lack no less";
-  const std::string why = because_of(groups_at(failure, named));
+  const std::string why = because_of(failure, groups_at(failure, named));
   return why.empty() ? text : text + ", but " + why;
 }
 
@@ -286,6 +310,12 @@ std::string over_requested(const Failure& failure) {
       parts.push_back(fmt::format("requests {}, and this node has none for pods", needed));
       continue;
     }
+    if (all.held.is_zero()) {
+      parts.push_back(fmt::format("requests {}, and this node has {} for pods: {} missing", needed,
+                                  readable(all.free, AmountRounding::kDown),
+                                  readable(amounts.needed - all.free, AmountRounding::kUp)));
+      continue;
+    }
     parts.push_back(fmt::format(
         "requests {}, and the requests of other pods leave {} of the {} that pods may request: {} "
         "missing",
@@ -402,7 +432,7 @@ std::string of_memory(const Failure& failure) {
   }
   if (memory.empty()) return "requests an amount of memory that is not a whole number of bytes";
   const std::vector<std::int32_t> serving = serving_nodes(failure);
-  std::string why = because_of(find_ties(failure));
+  std::string why = because_of(failure, find_ties(failure));
   if (!why.empty()) why = ": " + why;
   if (serving.empty()) {
     return fmt::format(
@@ -513,6 +543,9 @@ std::string most(const Failure& alone, const Missing& missing) {
   if (width == 1 && is_named) where = " for pods on " + numa_nodes(missing.numa_nodes);
   if (parts.size() == 1 && is_nothing) {
     const std::string& resource = missing.amounts.front().resource;
+    if (resource == "cpu" && width == 1 && !reserved_there(alone, missing).empty()) {
+      return fmt::format("all CPUs of {} are reserved", numa_nodes(missing.numa_nodes));
+    }
     return fmt::format("this machine has no {}{}", resource == "cpu" ? "CPUs" : resource,
                        is_named ? where : " for pods");
   }
@@ -524,7 +557,10 @@ std::string most(const Failure& alone, const Missing& missing) {
 std::string summarize(const Failure& failure) {
   const std::string pod = name_of(failure.pod);
   if (failure.is_whole_pod()) return pod + " " + need(failure);
-  return fmt::format("Container {} of {} {}", failure.step.object, pod, need(failure));
+  const Container* const container = failure.container();
+  const bool is_init = container != nullptr && container->kind == ContainerKind::kInit;
+  return fmt::format("{} {} of {} {}", is_init ? "Init container" : "Container",
+                     failure.step.object, pod, need(failure));
 }
 
 std::string summarize_limit(const Failure& failure, const Failure& alone) {
@@ -533,7 +569,7 @@ std::string summarize_limit(const Failure& failure, const Failure& alone) {
   const std::string text = need(alone);
   if (alone.step.object == failure.step.object && text == need(failure)) {
     return failure.state.pods.empty() && failure.state.held.empty()
-               ? "the node is empty"
+               ? "the node has none"
                : "a node without other pods rejects it for the same reason";
   }
   return alone.is_whole_pod() ? "it " + text

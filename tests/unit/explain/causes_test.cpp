@@ -21,10 +21,6 @@ using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
 
-constexpr const char* kUntilItEnds =
-    "; until that ends, other containers get memory of exactly the same NUMA nodes or of none of "
-    "them";
-
 Amounts with(const char* cpus, const char* memory) { return {{"cpu", cpus}, {"memory", memory}}; }
 
 TestNode node_running(const NodeShape& shape, const Config& config,
@@ -60,10 +56,10 @@ TEST(Causes, ANumaNodeThatServesAloneDoesNotServeWithOthers) {
   const TestNode node =
       node_running({}, with_memory_policy("none"), {pod("a1", with("500m", "10Gi"))});
   EXPECT_EQ(explained_on(node, pod("web", with("500m", "17Gi"))).summary,
-            std::string("Container c of default/web needs 17Gi of memory, which the node has free, "
-                        "but not on NUMA nodes that may serve it together (NUMA node 1 alone lacks "
-                        "1Gi): default/a1 has memory on NUMA node 0 alone") +
-                kUntilItEnds);
+            "Container c of default/web needs 17Gi of memory, which the node has free, but not on "
+            "NUMA nodes that may serve it together (NUMA node 1 alone lacks 1Gi): default/a1 has "
+            "memory on NUMA node 0 alone; until that ends, a container can have memory only of "
+            "NUMA node 0 alone or of others");
 }
 
 TEST(Causes, TheFewestNumaNodesAreThoseOfWhatIsAllocatable) {
@@ -85,10 +81,10 @@ TEST(Causes, EachGroupOfNumaNodesHasItsHolder) {
                    {pod("big1", with("10", "34Gi")), pod("big2", with("9", "36Gi"))});
   EXPECT_THAT(explained_on(node, pod("web", with("1", "2Gi"))).summary,
               AllOf(HasSubstr("NUMA node 3 has enough"),
-                    HasSubstr(std::string("but default/big1 has memory on NUMA nodes 0 and 1 "
-                                          "together, default/big2 has memory on NUMA nodes 2 and 3 "
-                                          "together") +
-                              kUntilItEnds)));
+                    HasSubstr("but default/big1 has memory on NUMA nodes 0 and 1 together, "
+                              "default/big2 has memory on NUMA nodes 2 and 3 together; until they "
+                              "end, a container can have memory only of NUMA nodes 0 and 1 "
+                              "together or of NUMA nodes 2 and 3 together")));
 }
 
 TEST(Causes, MemoryOfInitContainersIsUsedAgain) {
@@ -274,7 +270,7 @@ TEST(Causes, AnEmptyNodeIsCalledSo) {
   config.cpu_manager_policy_options["full-pcpus-only"] = "true";
   const Node node = node_with_threads(config);
   EXPECT_EQ(explain(node, empty_state(node), pod("web", with("3", "1Gi"))).limit,
-            "the node is empty");
+            "the node has none");
 }
 
 TEST(Causes, OverheadIsPartOfWhatAPodRequests) {

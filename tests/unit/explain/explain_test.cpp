@@ -47,7 +47,7 @@ TEST(Explain, AnAdmissionNamesTheWinnerAndTheRunnerUp) {
                   "resource",
                   "topology: runner-up: NUMA node 1, which has enough of everything, too; of equal "
                   "ones the lower number wins",
-                  HasSubstr("cpu: took CPUs 1-4 of 15 free"),
+                  HasSubstr("cpu: took CPUs 1-4 (4 of 15 free)"),
                   HasSubstr("memory: takes 2Gi of memory")));
   ASSERT_EQ(node.admit(web), "");
   const PodSpec db = pod("db", {{"cpu", "6"}, {"memory", "15Gi"}});
@@ -69,7 +69,7 @@ TEST(Explain, AnAdmissionNamesTheNextCpusAndTheRuleBeforeThem) {
             "number comes first");
   EXPECT_EQ(next(2, "7"),
             "cpu: next would have been CPUs 8-14: NUMA node 0 has 7 free CPUs, NUMA node 1 has 8, "
-            "and the fullest is used first");
+            "and the one with fewer is used first");
   EXPECT_EQ(next(3, "8"),
             "cpu: next would have been CPUs 16-23: NUMA nodes 1 and 2 have 8 free CPUs each, and "
             "the lower number comes first");
@@ -77,7 +77,7 @@ TEST(Explain, AnAdmissionNamesTheNextCpusAndTheRuleBeforeThem) {
             "cpu: next would have been CPU 2: cores 1 and 2 have 1 free CPU each, and the lower "
             "number comes first");
   EXPECT_EQ(next(2, "6"), "cpu: next would have been CPUs 7-12");
-  EXPECT_THAT(next(2, "8"), HasSubstr("cpu: took CPUs 8-15 of 15 free")) << "no other choice";
+  EXPECT_THAT(next(2, "8"), HasSubstr("cpu: took CPUs 8-15 (8 of 15 free)")) << "no other choice";
 }
 
 TEST(Explain, SaysWhichKindsOfCoresAContainerHas) {
@@ -105,7 +105,7 @@ TEST(Explain, TheNextCpusOfEachContainerAreThoseAtItsTurn) {
       pod_of("web", {container("first", three, ContainerKind::kInit), container("main", three)});
   // main reuses CPUs 1-3; next to them 4-6 are free.
   EXPECT_THAT(texts(explain(node.node(), node.state(), web).trace),
-              AllOf(Contains(HasSubstr("took CPUs 1-3 of 15 free")),
+              AllOf(Contains(HasSubstr("took CPUs 1-3 (3 of 15 free)")),
                     Contains(HasSubstr("next would have been CPUs 4-6"))));
 }
 
@@ -472,7 +472,7 @@ TEST(Explain, NamesTheNumaNodeOfTheDevicesInALimit) {
   const auto explained =
       explain(node.node(), node.state(),
               pod("p", {{"cpu", "4"}, {"memory", "1Gi"}, {"example.com/gpu", "1"}}));
-  EXPECT_EQ(explained.limit, "this machine has no CPUs for pods on NUMA node 0");
+  EXPECT_EQ(explained.limit, "all CPUs of NUMA node 0 are reserved");
 }
 
 TEST(Explain, NamesAKnownBugWithoutWhichTheNodeDoesNotStart) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -46,7 +47,8 @@ struct ExplainOptions {
 
 struct Explained {
   Explanation explanation;
-  NodeState state;  ///< of the node after the decision
+  NodeState state;   ///< of the node after the decision
+  std::string file;  ///< that has the pod; "": none
 };
 
 bool is_called(const PodSpec& pod, const std::string& name) {
@@ -116,18 +118,20 @@ Result<agent::AgentState> state_with_running(const ExplainOptions& options,
 Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
                                              const agent::NodeAgent& agent,
                                              agent::AgentState state) {
-  PINFOLD_LET(const auto pods, read_pods(options.files, RejectedPods::kDecide));
-  if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
+  PINFOLD_LET(const auto read, read_pod_files(options.files, RejectedPods::kDecide));
+  if (!options.no_validation) PINFOLD_TRY(validate_all(read.pods));
   std::vector<Explained> all;
   std::vector<PodSpec> admitted;   // in this call, in its order
   std::vector<std::size_t> turns;  // by explanation: how many pods were admitted before it
-  for (const PodSpec& pod : pods) {
+  for (std::size_t i = 0; i < read.pods.size(); ++i) {
+    const PodSpec& pod = read.pods[i];
+    const std::string& file = options.files[read.texts[i]];
     const bool is_selected = options.pod.empty() || is_called(pod, options.pod);
     const ActivePod* const active = state.node.find(pod.uid);
     if (active != nullptr && active->spec == pod) {
       if (!is_selected) continue;
       PINFOLD_LET(auto explained, explain_active(agent.node(), state.node, pod.uid));
-      all.push_back({std::move(explained), state.node});
+      all.push_back({std::move(explained), state.node, file});
       turns.push_back(admitted.size());
       continue;
     }
@@ -136,7 +140,7 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
     auto preview = agent::preview_admission(facts_of(agent), state, {pod});
     if (is_selected) {
       all.push_back({explain_now(facts_of(agent), state.node, pod),
-                     preview ? preview->next.node : state.node});
+                     preview ? preview->next.node : state.node, file});
       turns.push_back(admitted.size());
       if (preview) add_rejection(preview->outcomes.front(), all.back().explanation);
     }
@@ -148,10 +152,11 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
                 fmt::format("pod '{}': not in {}", options.pod, input_names(options.files)));
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
-    auto& [explanation, after] = all[i];  // a rejected pod changes nothing
+    Explanation& explanation = all[i].explanation;
     if (!explanation.rejection) continue;
     const std::span<const PodSpec> in_call(admitted);
-    name_later_rejections(agent.node(), after, in_call.subspan(turns[i]), explanation);
+    const NodeState& before = all[i].state;  // a rejected pod changes nothing
+    name_later_rejections(agent.node(), before, in_call.subspan(turns[i]), explanation);
     name_pods_of_call(in_call.first(turns[i]), explanation);
   }
   return all;
@@ -172,7 +177,7 @@ Result<std::vector<Explained>> explain_all(const ExplainOptions& options,
   if (!options.files.empty()) return explain_files(options, agent, std::move(state));
   PINFOLD_LET(const auto uid, agent::find_pod_uid(state.node, options.pod));
   PINFOLD_LET(auto explained, explain_active(agent.node(), state.node, uid));
-  return std::vector<Explained>{{std::move(explained), std::move(state.node)}};
+  return std::vector<Explained>{{std::move(explained), std::move(state.node), ""}};
 }
 
 bool is_about_pods(const Remedy& remedy) {
@@ -214,26 +219,32 @@ std::vector<std::string> opening_of(const Explanation& explanation) {
 }
 
 /// Returns the sentences after the remedies of a rejected pod.
-std::vector<std::string> closing_of(const Explanation& explanation, const ExplainOptions& options) {
+std::vector<std::string> closing_of(const Explained& explained, const ExplainOptions& options) {
+  const Explanation& explanation = explained.explanation;
   std::vector<std::string> all;
   if (!explanation.limit.empty()) {
     all.push_back((explanation.names.empty() ? "No other pod is in the way: "
                                              : "Removing pods does not help: ") +
                   explanation.limit);
   }
-  const std::string file = options.files.empty() ? "POD.yaml" : shell_word(options.files.front());
+  const std::string file = explained.file.empty() ? "POD.yaml" : shell_word(explained.file);
   if (explanation.may_be_moves) {
-    all.push_back(
-        "Moves of other pods' containers may help, but a short search found none. A longer one: " +
-        command_line("defragment --dry-run --steps 20000 --for " + file, options.agent));
+    std::string text =
+        "Whether moves of other pods' containers help is unknown: a short search found none.";
+    // Pods of the same call are not on the node.
+    if (options.files.size() == 1) {
+      text += " A longer one: " +
+              command_line("defragment --dry-run --steps 20000 --for " + file, options.agent);
+    }
+    all.push_back(std::move(text));
   }
   all.push_back("Other nodes: pinfold predict --nodes NODES.yaml --pod " + file);
   return all;
 }
 
 /// Returns the sentences below the drawing of a node: those of the text.
-std::vector<std::string> sentences_of(const Explanation& explanation,
-                                      const ExplainOptions& options) {
+std::vector<std::string> sentences_of(const Explained& explained, const ExplainOptions& options) {
+  const Explanation& explanation = explained.explanation;
   std::vector<std::string> all = opening_of(explanation);
   if (!explanation.rejection) {
     for (const ContainerExplanation& container : explanation.containers) {
@@ -248,7 +259,7 @@ std::vector<std::string> sentences_of(const Explanation& explanation,
   for (const std::string& remedy : remedies_of(explanation)) {
     all.push_back(explanation.remedies.empty() ? remedy : "It fits " + remedy);
   }
-  for (std::string& sentence : closing_of(explanation, options)) all.push_back(std::move(sentence));
+  for (std::string& sentence : closing_of(explained, options)) all.push_back(std::move(sentence));
   return all;
 }
 
@@ -297,13 +308,14 @@ Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent&
   if (options.svg.empty()) return {};
   std::vector<SvgPanel> panels;
   panels.reserve(all.size());
-  for (const auto& [explanation, state] : all) {
-    Picture picture = picture_of(agent, state);
+  for (const Explained& explained : all) {
+    const Explanation& explanation = explained.explanation;
+    Picture picture = picture_of(agent, explained.state);
     mark_freed(explanation, picture.overlay);
     panels.push_back(
         {fmt::format("{}/{} is {}", explanation.pod.namespace_name, explanation.pod.name,
                      explanation.rejection ? "rejected" : "admitted"),
-         agent.node().machine(), std::move(picture), sentences_of(explanation, options),
+         agent.node().machine(), std::move(picture), sentences_of(explained, options),
          needed_cpus(explanation)});
   }
   return write_svg(options.svg, "Decisions on " + agent.node().machine().name(), panels);
@@ -334,6 +346,16 @@ OccupiedPlace sum_of(const OccupiedResource& resource) {
   return sum;
 }
 
+std::set<std::int32_t> numa_nodes_of(const std::vector<OccupiedResource>& table) {
+  std::set<std::int32_t> ids;
+  for (const OccupiedResource& resource : table) {
+    for (const OccupiedPlace& place : resource.places) {
+      ids.insert(place.numa_nodes.begin(), place.numa_nodes.end());
+    }
+  }
+  return ids;
+}
+
 bool has_offline(const OccupiedResource& resource) { return !sum_of(resource).offline.is_zero(); }
 
 std::string resource_table(const Explanation& explanation) {
@@ -362,12 +384,19 @@ std::string resource_table(const Explanation& explanation) {
     }
     table.add(std::move(row));
   };
-  const bool is_aligned = explanation.rejection->reason == "TopologyAffinityError";
+  const auto add_others = [&](const OccupiedResource& resource, const std::string& needed) {
+    std::vector<std::string> row = {resource.resource, "others", needed, "0", "0", "0", ""};
+    if (is_any_offline) row.insert(row.begin() + 4, "0");
+    table.add(std::move(row));
+  };
+  const std::set<std::int32_t> named = numa_nodes_of(explanation.table);
   for (const OccupiedResource& resource : explanation.table) {
     const std::string needed = readable(resource.needed, AmountRounding::kUp);
-    const bool has_sum = !is_aligned && resource.places.size() > 1;
+    const bool has_sum = !explanation.is_aligned && resource.places.size() > 1;
     if (has_sum || resource.places.empty()) add(resource, sum_of(resource), needed);
     for (const OccupiedPlace& place : resource.places) add(resource, place, has_sum ? "" : needed);
+    const bool is_everywhere = numa_nodes_of({resource}) == named || resource.places.empty();
+    if (explanation.is_aligned && !is_everywhere) add_others(resource, needed);
   }
   return table.empty() ? "" : "\n" + table.render(terminal_style(), 2);
 }
@@ -391,7 +420,8 @@ std::string remedy_text(const std::string& sentence, const Remedy& remedy,
   return text + (fits || !style.wraps ? ": " : ":\n    ") + command + "\n";
 }
 
-std::string remedies_text(const Explanation& explanation, const ExplainOptions& options) {
+std::string remedies_text(const Explained& explained, const ExplainOptions& options) {
+  const Explanation& explanation = explained.explanation;
   const std::vector<std::string> remedies = remedies_of(explanation);
   std::string text = "\n";
   if (explanation.remedies.empty()) {
@@ -402,7 +432,7 @@ std::string remedies_text(const Explanation& explanation, const ExplainOptions& 
       text += remedy_text(remedies[i], explanation.remedies[i], options);
     }
   }
-  return wrapped_lines(text, terminal_style()) + as_lines(closing_of(explanation, options));
+  return wrapped_lines(text, terminal_style()) + as_lines(closing_of(explained, options));
 }
 
 std::string containers_text(const std::vector<ContainerExplanation>& containers) {
@@ -420,10 +450,11 @@ std::string containers_text(const std::vector<ContainerExplanation>& containers)
   return "\n" + table.render(terminal_style(), 2);
 }
 
-std::string as_text(const Explanation& explanation, const ExplainOptions& options) {
+std::string as_text(const Explained& explained, const ExplainOptions& options) {
+  const Explanation& explanation = explained.explanation;
   const std::string text = as_lines(opening_of(explanation));
   if (explanation.rejection) {
-    return text + resource_table(explanation) + remedies_text(explanation, options);
+    return text + resource_table(explanation) + remedies_text(explained, options);
   }
   std::string rest = containers_text(explanation.containers);
   if (!explanation.remedies.empty()) rest += "\nFor exclusive CPUs\n";
@@ -440,7 +471,8 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
 /// Returns "2 of 3 pods are admitted; shop/web is rejected."; "" for one pod.
 std::string count_text(const std::vector<Explained>& all) {
   std::vector<std::string> others;
-  for (const auto& [explanation, state] : all) {
+  for (const Explained& explained : all) {
+    const Explanation& explanation = explained.explanation;
     if (!explanation.rejection) continue;
     others.push_back(explanation.pod.namespace_name + "/" + explanation.pod.name);
   }
@@ -474,12 +506,11 @@ Result<ExitStatus> run(const ExplainOptions& given) {
   for (Explained& one : all) add_missing_devices(options, agent, one.explanation);
   PINFOLD_TRY(write_panels(options, agent, all));
   ExplainDocument document{agent.node().config().profile, {}};
-  for (const auto& [explanation, state] : all) {
+  for (const Explained& one : all) {
     if (options.agent.output == OutputFormat::kJson) {
-      document.pods.push_back(explanation);
+      document.pods.push_back(one.explanation);
     } else {
-      fmt::print("{}{}", &explanation == &all.front().explanation ? "" : "\n",
-                 as_text(explanation, options));
+      fmt::print("{}{}", &one == &all.front() ? "" : "\n", as_text(one, options));
     }
   }
   fmt::print("{}",

@@ -50,12 +50,16 @@ void name_pods_of_call(std::span<const PodSpec> admitted_before, Explanation& ex
     return std::any_of(admitted_before.begin(), admitted_before.end(),
                        [&](const PodSpec& pod) { return pod.uid == uid; });
   };
+  constexpr std::string_view kRecreated = " removed and created again after";
+  constexpr std::string_view kRemoved = " removed";
   for (Remedy& remedy : explanation.remedies) {
-    constexpr std::string_view kRemoved = " removed";
-    const auto verb = remedy.text.find(kRemoved);
     const bool is_all = std::all_of(remedy.pods.begin(), remedy.pods.end(), is_of_call);
-    if (remedy.kind != Remedy::Kind::kPods || !is_all || verb == std::string::npos) continue;
-    remedy.text.replace(verb, kRemoved.size(), " left out of this call");
+    if (remedy.kind != Remedy::Kind::kPods || !is_all) continue;
+    if (const auto at = remedy.text.find(kRecreated); at != std::string::npos) {
+      remedy.text.replace(at, kRecreated.size(), " admitted after");
+    } else if (const auto verb = remedy.text.find(kRemoved); verb != std::string::npos) {
+      remedy.text.replace(verb, kRemoved.size(), " not admitted before it");
+    }
   }
 }
 

@@ -12,7 +12,7 @@ void name_later_rejections(const Node& node, const NodeState& before,
                            std::span<const PodSpec> admitted_later, Explanation& explanation);
 
 /// Says of pods to remove that are not on the node yet, but were admitted earlier in the same call,
-/// that they have to be left out of it.
+/// that they must not be admitted before this one.
 void name_pods_of_call(std::span<const PodSpec> admitted_before, Explanation& explanation);
 
 }  // namespace pinfold::tools

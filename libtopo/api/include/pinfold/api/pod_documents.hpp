@@ -45,6 +45,7 @@ enum class RejectedPods {
 
 struct PodDocuments {
   std::vector<PodSpec> pods;
+  std::vector<std::size_t> texts;  ///< for each pod: how many texts were added before its own
   /// Notes on objects that were skipped (finished pods, which get nothing from a kubelet; unknown
   /// kinds), read as a pod, or read although they are of another node.
   std::vector<std::string> notes;
@@ -73,11 +74,13 @@ class PodCollector {
     std::vector<std::string> owners;
     std::string template_note;   ///< of a workload: see template_note
     std::optional<PodSpec> pod;  ///< nullopt: it has finished
+    std::size_t text = 0;
   };
 
   /// Returns the keys of the objects that own pods, directly or not.
   [[nodiscard]] std::set<std::string> owners_of_pods() const;
   void choose_pods();
+  void choose(Object& object);
   [[nodiscard]] Result<void> add_item(const nlohmann::json& item, const std::string& kind,
                                       const std::string& place);
   [[nodiscard]] Result<void> add_pod(const nlohmann::json& document, const std::string& place);
@@ -87,6 +90,7 @@ class PodCollector {
   UnknownFields unknown_;
   RejectedPods rejected_;
   bool is_in_list_ = false;
+  std::size_t text_ = 0;  ///< of the next object
   PodDocuments out_;
   std::vector<Object> objects_;
   std::set<std::string> nodes_;

@@ -64,6 +64,7 @@ struct Explanation {
   std::vector<Remedy> remedies;
 
   std::vector<OccupiedResource> table;  ///< only for a rejected pod, like the members below
+  bool is_aligned = false;              ///< the table's amounts are needed on the same NUMA nodes
   std::string limit;  ///< why it would not fit even without any other pod; "" if it would
   PodNames names;     ///< of the active pods, for `remedies`
   /// Moves of other pods' containers may help: a search found none, and ended early.
