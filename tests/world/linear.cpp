@@ -84,7 +84,7 @@ struct Do {
     Done done{state, {}};
     auto& answers = done.answer.rejections.emplace();
     if (const auto* const refused = std::get_if<NotResized>(&*decision)) {
-      answers.push_back(pinfold::describe(*refused));
+      answers.push_back(refused->why.message);
     } else {
       answers.emplace_back();
       done.next.node = std::get<Resized>(*std::move(decision)).next;

@@ -198,19 +198,20 @@ std::string_view to_string(Evict evict) {
 Result<Reconfigured> reconfigure(agent::NodeAgent& agent, const Reconfigure& request,
                                  const NodeSource& source) {
   PINFOLD_TRY(check_request(request));
-  Reconfigured outcome;
+  const auto allocated = std::make_unique<Reconfigured>();  // a caller's stack can be small
+  Reconfigured& outcome = *allocated;
   PINFOLD_LET(const bool is_done, take_back_interrupted(agent, request, source, outcome));
-  if (is_done) return outcome;
+  if (is_done) return std::move(outcome);
   PINFOLD_LET(const auto to, allocate_target(agent, request, source, outcome.warnings));
   PlanOptions rules;
   rules.evict = request.evict == Evict::kRejected;
   PINFOLD_LET(outcome.planned, request.undo ? agent::plan_undo(agent, *to)
                                             : agent::plan_reconfiguration(agent, *to, rules));
   note_other_node(agent.node(), *to, outcome);
-  if (request.dry_run || !check_consent(request, outcome)) return outcome;
+  if (request.dry_run || !check_consent(request, outcome)) return std::move(outcome);
   if (source.check) PINFOLD_TRY(source.check(*to));
   PINFOLD_TRY(install_and_apply(agent, request, source, std::move(*to), outcome));
-  return outcome;
+  return std::move(outcome);
 }
 
 Result<Reconfigured> defragment(agent::NodeAgent& agent, const Defragment& request) {
