@@ -14,6 +14,9 @@
 // the knob has a value that Pinfold wrote, and its current value otherwise. The value for a set of
 // quiet CPUs follows from the base alone, so a plan does not depend on the plans before it.
 //
+// An interrupt that begins while new ones are kept off quiet CPUs has a value that Pinfold chose,
+// though it never wrote it. Its base is what new interrupts had before.
+//
 // The first step of a knob leaves the CPUs that are quiet before or after, the second one only
 // those that are quiet after. Most plans only add or only release CPUs and have one of the two.
 //
@@ -199,6 +202,35 @@ class Courses {
   std::map<Key, std::optional<KnobCourse>> of_values_;
 };
 
+/// What interrupts begin with because Pinfold keeps new ones off quiet CPUs.
+struct NewInterrupts {
+  std::vector<CpuSet> ours;
+  std::string before;  ///< as a list; what they began with before
+};
+
+std::optional<NewInterrupts> new_interrupts(const KeptKnobs& kept) {
+  const Knob knob{KnobKind::kNewInterrupts, ""};
+  const KeptKnob* const known = kept_of(kept, knob);
+  if (known == nullptr) return std::nullopt;
+  const auto before = cpus_of(knob, known->before, {});
+  if (!before) return std::nullopt;
+  NewInterrupts found{{}, before->to_string()};
+  for (const std::string& value : known->ours) {
+    if (auto cpus = cpus_of(knob, value, {})) found.ours.push_back(*std::move(cpus));
+  }
+  return found;
+}
+
+/// Returns whether an interrupt has what new ones begin with. One that is known can have ended, and
+/// another one has got its number.
+bool has_begun_with(const NewInterrupts& begin, const QuietRequest& request, const Knob& knob,
+                    const KeptKnob* known, const std::string& now) {
+  const bool may_be_new = known != nullptr || request.begun.contains(knob);
+  if (knob.kind != KnobKind::kInterrupt || !may_be_new) return false;
+  const auto cpus = cpus_of(knob, now, {});
+  return cpus && std::find(begin.ours.begin(), begin.ours.end(), *cpus) != begin.ours.end();
+}
+
 /// Adds what is kept of a knob before and after its steps.
 void keep(const Knob& knob, const KnobCourse& course, QuietPlan& plan) {
   const bool is_late = shows_late(knob);
@@ -216,13 +248,21 @@ void keep(const Knob& knob, const KnobCourse& course, QuietPlan& plan) {
   if (!kept.ours.empty()) plan.kept[knob] = std::move(kept);
 }
 
+/// Returns the base of a knob.
+const std::string& base_of(const QuietRequest& request, const std::optional<NewInterrupts>& begin,
+                           const Knob& knob, const KeptKnob* known, const std::string& now) {
+  if (is_ours(known, now) || is_by_kernel(request, knob, known, now)) return known->before;
+  if (begin && has_begun_with(*begin, request, knob, known, now)) return begin->before;
+  return now;
+}
+
 void plan_knob(const QuietRequest& request, const Knob& knob, const std::string& now,
-               Courses& courses, QuietPlan& plan) {
+               const std::optional<NewInterrupts>& begin, Courses& courses, QuietPlan& plan) {
   const KeptKnob* const known = kept_of(request.kept, knob);
-  const bool has_ours = is_ours(known, now) || is_by_kernel(request, knob, known, now);
-  const bool is_taken = known != nullptr && !has_ours && now != known->before;
+  const std::string& base = base_of(request, begin, knob, known, now);
+  const bool is_taken = known != nullptr && &base == &now && now != known->before;
   if (is_taken) plan.taken.push_back(knob);
-  auto course = courses.of(knob, has_ours ? known->before : now, now);
+  auto course = courses.of(knob, base, now);
   if (!course) return;
   if (!is_taken) course->unsettled = unsettled(knob, known, now);
   if (course->is_left()) plan.leave.push_back({knob, course->during});
@@ -283,7 +323,10 @@ Result<CpuSet> not_left(const Knob& knob, std::string_view value, const QuietDes
 QuietPlan plan_quiet(const QuietRequest& request) {
   QuietPlan plan;
   Courses courses(request);
-  for (const auto& [knob, value] : request.observed) plan_knob(request, knob, value, courses, plan);
+  const auto begin = new_interrupts(request.kept);
+  for (const auto& [knob, value] : request.observed) {
+    plan_knob(request, knob, value, begin, courses, plan);
+  }
   // A partition that ends before its lists change costs the kernel one rebuild of its domains.
   std::stable_partition(plan.leave.begin(), plan.leave.end(), [](const QuietStep& step) {
     return step.knob.kind == KnobKind::kPartition;

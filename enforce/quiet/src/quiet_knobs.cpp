@@ -75,11 +75,23 @@ void QuietKnobs::read(const QuietCpus& desired) {
     auto done = store_->read(kind, known_);
     if (done) {
       read_.insert(kind);
+      if (kind == KnobKind::kInterrupt) note_begun();
     } else {
       report_.unread.emplace(kind, std::move(done).error());
     }
   }
   read_isolation(desired);
+}
+
+/// Notes which interrupts have begun since they were last read.
+void QuietKnobs::note_begun() {
+  std::set<Knob> now;
+  for (const auto& [knob, value] : known_) {
+    if (knob.kind != KnobKind::kInterrupt) continue;
+    now.insert(now.end(), knob);
+    if (interrupts_ && !interrupts_->contains(knob)) begun_.insert(knob);
+  }
+  interrupts_ = std::move(now);
 }
 
 /// Reads the knobs of cgroups to be isolated, and of those that have been. Most have no list of
@@ -200,7 +212,7 @@ void QuietKnobs::write(const std::vector<QuietStep>& steps, const QuietDesired& 
 }
 
 QuietPlan QuietKnobs::plan_for(const QuietDesired& desired) {
-  QuietRequest request{{}, {}, {}, current_.cpus, desired};
+  QuietRequest request{{}, {}, {}, current_.cpus, desired, begun_};
   for (const auto& [kind, error] : report_.unread) request.unread.insert(kind);
   const Lent observed(known_, request.observed);
   const Lent kept(kept_, request.kept);
@@ -209,6 +221,9 @@ QuietPlan QuietKnobs::plan_for(const QuietDesired& desired) {
 
 void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
   forget(reading);
+  // Those that have begun meanwhile have to be restored, too.
+  const bool releases = !desired.cpus.interrupts.contains_all(current_.cpus.interrupts);
+  if (releases) read_.erase(KnobKind::kInterrupt);
   read(desired.cpus);
   auto plan = plan_for(desired);
   if (reading == Reading::kKnown && !is_still(plan)) return begin(desired, Reading::kAgain);

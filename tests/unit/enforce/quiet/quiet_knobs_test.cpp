@@ -47,6 +47,67 @@ TEST_F(QuietKnobsTest, StoreWhatIsThereBeforeTheyWrite) {
   EXPECT_EQ(quiet.report().written, 3U);
 }
 
+/// A driver's interrupt begins with what new ones have.
+class NewInterrupt : public QuietKnobsTest {
+ protected:
+  NewInterrupt() {
+    world_.values[kNew] = "ff";
+    world_.values[kOther] = "0-6";  // its administrator's choice
+  }
+  void make_quiet(QuietKnobs& knobs, const CpuSet& cpus) {
+    knobs.leave(quiet_system(cpus));
+    knobs.give_back();
+  }
+
+  const Knob kNew{KnobKind::kNewInterrupts, ""};
+  const Knob kOther{KnobKind::kInterrupt, "29"};
+  const Knob kBegun{KnobKind::kInterrupt, "30"};
+};
+
+TEST_F(NewInterrupt, HasWhatItWouldHaveHadAfterwards) {
+  auto quiet = knobs();
+  make_quiet(quiet, CpuSet{7});
+  EXPECT_EQ(world_.values.at(kNew), "7f");
+  world_.values[kBegun] = "0-6";
+  make_quiet(quiet, {});
+  EXPECT_EQ(world_.values.at(kNew), "ff");
+  EXPECT_EQ(world_.values.at(kBegun), "0-7");
+  EXPECT_EQ(world_.values.at(kOther), "0-6");
+  EXPECT_TRUE(record_.empty());
+}
+
+TEST_F(NewInterrupt, IsKnownToTheNextProcessOnceItWasSeen) {
+  {
+    auto earlier = knobs();
+    make_quiet(earlier, CpuSet{7});
+    world_.values[kBegun] = "0-6";
+    earlier.reconcile(quiet_system(CpuSet{7}));
+  }
+  auto quiet = knobs();
+  quiet.reconcile(quiet_system({}));
+  EXPECT_EQ(world_.values.at(kBegun), "0-7");
+  EXPECT_EQ(world_.values.at(kOther), "0-6");
+}
+
+TEST_F(NewInterrupt, CanHaveTheNumberOfOneThatEnded) {
+  world_.values[kBegun] = "0-3,7";
+  auto quiet = knobs();
+  make_quiet(quiet, CpuSet{7});
+  EXPECT_EQ(world_.values.at(kBegun), "0-3");
+  world_.values[kBegun] = "0-6";
+  make_quiet(quiet, {});
+  EXPECT_EQ(world_.values.at(kBegun), "0-7");
+  EXPECT_EQ(quiet.report().taken, 0U);
+}
+
+TEST_F(NewInterrupt, ThatItsDriverPinsIsLeftAlone) {
+  auto quiet = knobs();
+  make_quiet(quiet, CpuSet{7});
+  world_.values[kBegun] = "0-2";
+  make_quiet(quiet, {});
+  EXPECT_EQ(world_.values.at(kBegun), "0-2");
+}
+
 TEST_F(QuietKnobsTest, WriteNothingIfItCannotBeStored) {
   auto quiet = knobs(false);
   quiet.leave(quiet_system(CpuSet{7}));
@@ -416,7 +477,7 @@ TEST_F(IsolatedContainer, MayEndWithItsRecord) {
   quiet.leave(quiet_system(CpuSet{5}));
   quiet.give_back();
   EXPECT_TRUE(record_.empty());
-  EXPECT_EQ(world_.readings, readings) << "other knobs are not read again for it";
+  EXPECT_EQ(world_.readings, readings + 1) << "only interrupts are read again: some may be new";
   EXPECT_TRUE(quiet.report().unquiet.empty());
 }
 

@@ -64,6 +64,7 @@ struct QuietRequest {
   KeptKnobs kept = {};             ///< from earlier plans
   QuietCpus before = {};           ///< until now
   QuietDesired after;              ///< from now on
+  std::set<Knob> begun = {};       ///< interrupts that began after a plan had seen the others
 };
 
 struct QuietStep {
@@ -87,8 +88,9 @@ struct QuietPlan {
 /// Computes the steps. A knob that has CPUs left keeps those; one that would have none gets every
 /// CPU that is not quiet; if there is none, it keeps its value. Writes only what changes, and gives
 /// a knob that leaves no CPU its value of before back, to the byte. The value that another program
-/// has written since counts as the one of before. Leaves alone what it cannot parse. A partition
-/// begins after the containers have moved, and has ended before its CPUs change.
+/// has written since counts as the one of before. So does what new interrupts had before, for one
+/// that began with the CPUs that Pinfold gives new ones. Leaves alone what it cannot parse. A
+/// partition begins after the containers have moved, and has ended before its CPUs change.
 [[nodiscard]] QuietPlan plan_quiet(const QuietRequest& request);
 
 /// Returns what is kept after the steps: what the plan has for that, but of a knob whose step
