@@ -11,6 +11,7 @@
 
 #include "adopted_groups.hpp"
 #include "pinfold/agent/earlier_node.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
