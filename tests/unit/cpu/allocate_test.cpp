@@ -103,9 +103,10 @@ TEST(CpuAllocate, ExplainsInOneSentence) {
   r.admit("a", 11);
   EXPECT_EQ(r.trace.facts.back().source, "cpu");
   EXPECT_EQ(r.trace.facts.back().object, "c");
-  EXPECT_EQ(r.trace.facts.back().text,
-            "took CPUs 1,4-9,12-15 (11 of 15 free): whole NUMA node 1 (CPUs 4-7,12-15), whole cores "
-            "(CPUs 1,9), a single CPU (CPU 8)");
+  EXPECT_EQ(
+      r.trace.facts.back().text,
+      "took CPUs 1,4-9,12-15 (11 of 15 free): whole NUMA node 1 (CPUs 4-7,12-15), whole cores "
+      "(CPUs 1,9), a single CPU (CPU 8)");
 }
 
 TEST(CpuAllocate, ExplainsWhyAContainerShares) {
