@@ -50,7 +50,7 @@ bool QuietKnobs::is_needed(KnobKind kind, const QuietCpus& desired) const {
 }
 
 /// Forgets what has to be read again.
-void QuietKnobs::forget(Reading reading) {
+void QuietKnobs::forget(Reading reading, bool releases) {
   if (reading == Reading::kAgain) {
     known_.clear();
     read_.clear();
@@ -58,9 +58,12 @@ void QuietKnobs::forget(Reading reading) {
     report_.unread.clear();
     return;
   }
-  // It shows what was written only seconds later.
-  const auto is_late = [](const auto& entry) { return entry.first.kind == KnobKind::kIrqbalance; };
-  if (std::erase_if(known_, is_late) > 0) read_.erase(KnobKind::kIrqbalance);
+  const auto forget_kind = [this](KnobKind kind) {
+    const auto is_of_kind = [kind](const auto& entry) { return entry.first.kind == kind; };
+    if (std::erase_if(known_, is_of_kind) > 0) read_.erase(kind);
+  };
+  forget_kind(KnobKind::kIrqbalance);               // it shows what was written only seconds later
+  if (releases) forget_kind(KnobKind::kInterrupt);  // those that have begun are restored, too
   // These cgroups come and go with their containers.
   std::erase_if(known_, [](const auto& entry) { return isolates(entry.first.kind); });
   std::erase_if(report_.unread, [](const auto& entry) { return isolates(entry.first); });
@@ -75,7 +78,7 @@ void QuietKnobs::read(const QuietCpus& desired) {
     auto done = store_->read(kind, known_);
     if (done) {
       read_.insert(kind);
-      if (kind == KnobKind::kInterrupt) note_begun();
+      if (kind == KnobKind::kInterrupt) note_interrupts();
     } else {
       report_.unread.emplace(kind, std::move(done).error());
     }
@@ -83,15 +86,16 @@ void QuietKnobs::read(const QuietCpus& desired) {
   read_isolation(desired);
 }
 
-/// Notes which interrupts have begun since they were last read.
-void QuietKnobs::note_begun() {
-  std::set<Knob> now;
-  for (const auto& [knob, value] : known_) {
-    if (knob.kind != KnobKind::kInterrupt) continue;
-    now.insert(now.end(), knob);
-    if (interrupts_ && !interrupts_->contains(knob)) begun_.insert(knob);
+/// Notes which interrupts exist when they are first read; later, which of them have ended.
+void QuietKnobs::note_interrupts() {
+  if (interrupts_) {
+    std::erase_if(*interrupts_, [this](const Knob& knob) { return !known_.contains(knob); });
+    return;
   }
-  interrupts_ = std::move(now);
+  interrupts_.emplace();
+  for (const auto& [knob, value] : known_) {
+    if (knob.kind == KnobKind::kInterrupt) interrupts_->insert(interrupts_->end(), knob);
+  }
 }
 
 /// Reads the knobs of cgroups to be isolated, and of those that have been. Most have no list of
@@ -212,7 +216,12 @@ void QuietKnobs::write(const std::vector<QuietStep>& steps, const QuietDesired& 
 }
 
 QuietPlan QuietKnobs::plan_for(const QuietDesired& desired) {
-  QuietRequest request{{}, {}, {}, current_.cpus, desired, begun_};
+  QuietRequest request{{}, {}, {}, current_.cpus, desired, {}};
+  for (const auto& [knob, value] : known_) {
+    const bool is_new =
+        knob.kind == KnobKind::kInterrupt && interrupts_ && !interrupts_->contains(knob);
+    if (is_new) request.begun.insert(knob);
+  }
   for (const auto& [kind, error] : report_.unread) request.unread.insert(kind);
   const Lent observed(known_, request.observed);
   const Lent kept(kept_, request.kept);
@@ -220,10 +229,7 @@ QuietPlan QuietKnobs::plan_for(const QuietDesired& desired) {
 }
 
 void QuietKnobs::begin(const QuietDesired& desired, Reading reading) {
-  forget(reading);
-  // Those that have begun meanwhile have to be restored, too.
-  const bool releases = !desired.cpus.interrupts.contains_all(current_.cpus.interrupts);
-  if (releases) read_.erase(KnobKind::kInterrupt);
+  forget(reading, !desired.cpus.interrupts.contains_all(current_.cpus.interrupts));
   read(desired.cpus);
   auto plan = plan_for(desired);
   if (reading == Reading::kKnown && !is_still(plan)) return begin(desired, Reading::kAgain);
@@ -257,6 +263,9 @@ void QuietKnobs::give_back() {
   if (!only_has_fewer_values(after, kept_)) {
     (void)keep(std::move(after));  // if it fails, more is kept than needed
   }
+  if (!current_.cpus.interrupts.empty()) return;
+  interrupts_.reset();  // new ones begin with what they had before
+  read_.erase(KnobKind::kInterrupt);
 }
 
 void QuietKnobs::reconcile(const QuietDesired& desired) {

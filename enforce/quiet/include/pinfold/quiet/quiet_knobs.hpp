@@ -64,9 +64,9 @@ class QuietKnobs {
   enum class Reading { kKnown, kAgain };
 
   void begin(const QuietDesired& desired, Reading reading);
-  void forget(Reading reading);
+  void forget(Reading reading, bool releases);
   void read(const QuietCpus& desired);
-  void note_begun();
+  void note_interrupts();
   void read_isolation(const QuietCpus& desired);
   [[nodiscard]] bool is_needed(KnobKind kind, const QuietCpus& desired) const;
   [[nodiscard]] QuietPlan plan_for(const QuietDesired& desired);
@@ -83,11 +83,11 @@ class QuietKnobs {
   std::unique_ptr<KnobStore> store_;
   KeptKnobs kept_;
   Keep keep_;
-  QuietDesired current_;                      ///< of the last plan
-  KnobValues known_;                          ///< as last read or written
-  std::set<KnobKind> read_;                   ///< the kinds in it
-  std::optional<std::set<Knob>> interrupts_;  ///< as last read
-  std::set<Knob> begun_;                      ///< interrupts that an earlier reading did not have
+  QuietDesired current_;     ///< of the last plan
+  KnobValues known_;         ///< as last read or written
+  std::set<KnobKind> read_;  ///< the kinds in it
+  /// Those that have existed since a plan first kept new ones off quiet CPUs.
+  std::optional<std::set<Knob>> interrupts_;
   std::map<Knob, Refused> refused_;  ///< knobs that could not be written since all were read
   std::optional<QuietPlan> plan_;    ///< its leave() is done, its give_back() is not
   std::set<Knob> failed_;            ///< steps of this plan
