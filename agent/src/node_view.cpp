@@ -88,21 +88,6 @@ std::vector<std::string> NodeView::machine_changes() const {
   return changes;
 }
 
-namespace {
-
-/// Adds the number of CPUs that a container can have instead, unless the advice names one.
-void add_nearest(const Node& node, const NodeState& state, const ResizeRequest& request,
-                 NotResized& refused) {
-  if (!refused.advice.empty() && refused.reason != ResizeReason::kDeferred) return;
-  const auto count = nearest_resize(node, state, request);
-  if (!count) return;
-  refused.advice +=
-      fmt::format("{}container '{}' can have {} CPUs now", refused.advice.empty() ? "" : ", but ",
-                  request.container.name, *count);
-}
-
-}  // namespace
-
 Result<ResizeDecision> NodeView::preview_resize(const ResizeRequest& request, Trace* trace) const {
   const ContainerId& id = request.container;
   if (state().removed.contains(id)) {
@@ -112,7 +97,7 @@ Result<ResizeDecision> NodeView::preview_resize(const ResizeRequest& request, Tr
   PINFOLD_LET(auto decision, pinfold::resize(*node_, state().node, request, trace,
                                              AdmissionChecks::kManagersAndRequests));
   if (auto* const refused = std::get_if<NotResized>(&decision)) {
-    add_nearest(*node_, state().node, request, *refused);
+    if (offline_.empty()) advise_nearest(*node_, state().node, request, *refused);
   } else if (const auto* const resized = std::get_if<Resized>(&decision)) {
     PINFOLD_TRY_WRAP(check_no_gains(state().node, resized->next, offline_),
                      fmt::format("resize container '{}'", id.name));

@@ -42,7 +42,7 @@ void CallLog::answer(std::size_t call, const Result<verbs::Answer>& answer) {
       rejections.push_back(why ? why->reason + ": " + why->message : "");
     }
   } else if (const auto* const resized = std::get_if<agent::ResizeOutcome>(&*answer)) {
-    logged.rejections = {resized->refused ? resized->refused->why.message : ""};
+    logged.rejections = {resized->refused ? refusal_text(*resized->refused) : ""};
   }
   calls_.at(call).returned = time_++;
   calls_.at(call).answer = std::move(logged);

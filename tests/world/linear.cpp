@@ -84,7 +84,7 @@ struct Do {
     Done done{state, {}};
     auto& answers = done.answer.rejections.emplace();
     if (const auto* const refused = std::get_if<NotResized>(&*decision)) {
-      answers.push_back(refused->why.message);
+      answers.push_back(refusal_text(*refused));
     } else {
       answers.emplace_back();
       done.next.node = std::get<Resized>(*std::move(decision)).next;
@@ -204,6 +204,10 @@ class Search {
 std::string find_contradiction(const Node& node, const AgentState& first,
                                const std::vector<LoggedCall>& log) {
   return Search(node, log).run(first);
+}
+
+std::string refusal_text(const NotResized& refused) {
+  return fmt::format("{}: {}", to_string(refused.reason), refused.why.message);
 }
 
 }  // namespace pinfold::world

@@ -10,11 +10,16 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/decide/keep.hpp"
 #include "pinfold/decide/node.hpp"
+#include "pinfold/decide/resize.hpp"
 #include "pinfold/verbs/execute.hpp"
 
 /// Checks whether the answers that clients got can come from requests that were done one after the
 /// other. Shares no code with the other judges of a world.
 namespace pinfold::world {
+
+/// Returns what a refusal of a resize says without its advice, which depends on the CPUs that are
+/// offline: an order of calls does not have them. The model compares it.
+[[nodiscard]] std::string refusal_text(const NotResized& refused);
 
 /// The service restarted: what was only in its memory is gone.
 struct Restarted {};

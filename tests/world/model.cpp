@@ -83,6 +83,7 @@ struct Expect {
     if (!decision) return failed(decision.error().message);
     Expected expected{state};
     if (auto* const refused = std::get_if<NotResized>(&*decision)) {
+      if (offline.empty()) advise_nearest(node, state.node, request.request, *refused);
       expected.refused = std::move(*refused);
       return expected;
     }

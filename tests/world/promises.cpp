@@ -245,13 +245,8 @@ void Runner::judge(Pending& pending) {
     }
   }
   if (const auto* const outcome = std::get_if<agent::ResizeOutcome>(&*answer)) {
-    // The agent adds advice to the decision.
-    const auto text = [](const std::optional<NotResized>& refused) {
-      return refused ? fmt::format("{}: {}", to_string(refused->reason), refused->why.message)
-                     : std::string("resized");
-    };
-    const std::string got = text(outcome->refused);
-    const std::string wanted = text(expected.refused);
+    const std::string got = outcome->refused ? describe(*outcome->refused) : "resized";
+    const std::string wanted = expected.refused ? describe(*expected.refused) : "resized";
     note("  " + got);
     if (got != wanted) {
       return break_promise("answer", fmt::format("expected '{}', got '{}'", wanted, got));

@@ -270,4 +270,14 @@ std::optional<std::int64_t> nearest_resize(const Node& node, const NodeState& st
   return std::nullopt;
 }
 
+void advise_nearest(const Node& node, const NodeState& state, const ResizeRequest& request,
+                    NotResized& refused) {
+  if (!refused.advice.empty() && refused.reason != ResizeReason::kDeferred) return;
+  const auto count = nearest_resize(node, state, request);
+  if (!count) return;
+  refused.advice +=
+      fmt::format("{}container '{}' can have {} CPUs now", refused.advice.empty() ? "" : ", but ",
+                  request.container.name, *count);
+}
+
 }  // namespace pinfold

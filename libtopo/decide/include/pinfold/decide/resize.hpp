@@ -62,4 +62,9 @@ using ResizeDecision = std::variant<Resized, NotResized>;
 [[nodiscard]] std::optional<std::int64_t> nearest_resize(const Node& node, const NodeState& state,
                                                          const ResizeRequest& refused);
 
+/// Adds that number to the advice, unless the advice says what to request. Domain: as
+/// nearest_resize; no CPU is offline, which the decision does not know.
+void advise_nearest(const Node& node, const NodeState& state, const ResizeRequest& request,
+                    NotResized& refused);
+
 }  // namespace pinfold
