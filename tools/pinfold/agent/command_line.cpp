@@ -16,10 +16,6 @@
 namespace pinfold::tools {
 namespace {
 
-bool lacks_config(const NodeOptions& options) {
-  return !names_config(options) && !has_own_config(options);
-}
-
 /// Returns advice for a state that is for another configuration, if none is given.
 std::string config_advice(const NodeOptions& options) {
   return fmt::format(

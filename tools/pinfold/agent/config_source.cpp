@@ -191,6 +191,10 @@ bool has_own_config(const NodeOptions& options) {
   return std::filesystem::exists(own_config_file(options), ignored);
 }
 
+bool lacks_config(const NodeOptions& options) {
+  return !names_config(options) && !has_own_config(options);
+}
+
 Result<ConfigText> read_config_text(const NodeOptions& options) {
   NodeText node{"{}"};
   const std::string& text = node.text;

@@ -40,7 +40,7 @@ constexpr const char* kGate = "PodLevelResourceManagers";
 
 /// Reads the configuration of the kubelet that starts from the files; nullopt if there is none.
 Result<std::optional<Config>> read_kubelet_config(const NodeOptions& node) {
-  if (!names_config(node) && !has_own_config(node)) {
+  if (lacks_config(node)) {
     return std::optional<Config>();
   }
   PINFOLD_LET(auto read, read_config(node));

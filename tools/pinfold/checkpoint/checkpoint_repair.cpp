@@ -308,7 +308,7 @@ std::string policy_of(const std::optional<std::string>& file, bool is_cpu) {
 /// that of a file. Without any configuration the kubelet's defaults apply.
 Result<void> check_policy(const RepairOptions& options, const NodeConfig& config,
                           const cp::Files& files) {
-  const bool is_given = names_config(options.node) || has_own_config(options.node);
+  const bool is_given = !lacks_config(options.node);
   const auto& open = config.unset_policies;
   for (const bool is_cpu : {true, false}) {
     const char* const field = is_cpu ? "cpuManagerPolicy" : "memoryManagerPolicy";

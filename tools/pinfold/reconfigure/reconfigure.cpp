@@ -88,8 +88,7 @@ Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options,
                                         const std::vector<std::string>& open_policies) {
   PINFOLD_LET(auto agent, open_before(options));
   PINFOLD_TRY(check_policies(open_policies, agent.node().config()));
-  const bool is_named =
-      options.undo || names_config(options.agent) || has_own_config(options.agent);
+  const bool is_named = options.undo || !lacks_config(options.agent);
   Config defaults;
   defaults.profile = agent.node().config().profile;
   if (is_named || agent.node().config() == defaults) return agent;
