@@ -310,18 +310,15 @@ std::string over_requested(const Failure& failure) {
       parts.push_back(fmt::format("requests {}, and this node has none for pods", needed));
       continue;
     }
-    if (all.held.is_zero()) {
-      parts.push_back(fmt::format("requests {}, and this node has {} for pods: {} missing", needed,
-                                  readable(all.free, AmountRounding::kDown),
-                                  readable(amounts.needed - all.free, AmountRounding::kUp)));
-      continue;
-    }
-    parts.push_back(fmt::format(
-        "requests {}, and the requests of other pods leave {} of the {} that pods may request: {} "
-        "missing",
-        needed, readable(all.free, AmountRounding::kDown),
-        of_resource(all.free + all.held, amounts.resource, AmountRounding::kDown),
-        readable(amounts.needed - all.free, AmountRounding::kUp)));
+    const std::string free = readable(all.free, AmountRounding::kDown);
+    const std::string left =
+        all.held.is_zero()
+            ? fmt::format("this node has {} for pods", free)
+            : fmt::format(
+                  "the requests of other pods leave {} of the {} that pods may request", free,
+                  of_resource(all.free + all.held, amounts.resource, AmountRounding::kDown));
+    parts.push_back(fmt::format("requests {}, and {}: {} missing", needed, left,
+                                readable(amounts.needed - all.free, AmountRounding::kUp)));
   }
   return fmt::format("{}", fmt::join(parts, "; it also "));
 }
@@ -543,8 +540,9 @@ std::string most(const Failure& alone, const Missing& missing) {
   if (width == 1 && is_named) where = " for pods on " + numa_nodes(missing.numa_nodes);
   if (parts.size() == 1 && is_nothing) {
     const std::string& resource = missing.amounts.front().resource;
-    if (resource == "cpu" && width == 1 && !reserved_there(alone, missing).empty()) {
-      return fmt::format("all CPUs of {} are reserved", numa_nodes(missing.numa_nodes));
+    const std::string reserved = reserved_there(alone, missing);
+    if (resource == "cpu" && width == 1 && !reserved.empty()) {
+      return fmt::format("{} has no CPUs for pods{}", numa_nodes(missing.numa_nodes), reserved);
     }
     return fmt::format("this machine has no {}{}", resource == "cpu" ? "CPUs" : resource,
                        is_named ? where : " for pods");

@@ -472,7 +472,7 @@ TEST(Explain, NamesTheNumaNodeOfTheDevicesInALimit) {
   const auto explained =
       explain(node.node(), node.state(),
               pod("p", {{"cpu", "4"}, {"memory", "1Gi"}, {"example.com/gpu", "1"}}));
-  EXPECT_EQ(explained.limit, "all CPUs of NUMA node 0 are reserved");
+  EXPECT_EQ(explained.limit, "NUMA node 0 has no CPUs for pods (all 8 CPUs there are reserved)");
 }
 
 TEST(Explain, NamesAKnownBugWithoutWhichTheNodeDoesNotStart) {

@@ -370,33 +370,33 @@ std::string resource_table(const Explanation& explanation) {
     columns.insert(columns.begin() + 4, TextTable::Column{"OFFLINE", Align::kRight});
   TextTable table(std::move(columns));
   const auto add = [&](const OccupiedResource& resource, const OccupiedPlace& place,
-                       const std::string& needed) {
-    std::vector<std::string> row = {
-        resource.resource,
-        place.numa_nodes.empty() ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
-        needed,
-        readable(place.free, AmountRounding::kDown),
-        readable(place.reserved, AmountRounding::kUp),
-        readable(place.held, AmountRounding::kDown),
-        holders_text(place)};
+                       const std::string& where, const std::string& needed) {
+    std::vector<std::string> row = {resource.resource,
+                                    where,
+                                    needed,
+                                    readable(place.free, AmountRounding::kDown),
+                                    readable(place.reserved, AmountRounding::kUp),
+                                    readable(place.held, AmountRounding::kDown),
+                                    holders_text(place)};
     if (is_any_offline) {
       row.insert(row.begin() + 4, readable(place.offline, AmountRounding::kDown));
     }
-    table.add(std::move(row));
-  };
-  const auto add_others = [&](const OccupiedResource& resource, const std::string& needed) {
-    std::vector<std::string> row = {resource.resource, "others", needed, "0", "0", "0", ""};
-    if (is_any_offline) row.insert(row.begin() + 4, "0");
     table.add(std::move(row));
   };
   const std::set<std::int32_t> named = numa_nodes_of(explanation.table);
   for (const OccupiedResource& resource : explanation.table) {
     const std::string needed = readable(resource.needed, AmountRounding::kUp);
     const bool has_sum = !explanation.is_aligned && resource.places.size() > 1;
-    if (has_sum || resource.places.empty()) add(resource, sum_of(resource), needed);
-    for (const OccupiedPlace& place : resource.places) add(resource, place, has_sum ? "" : needed);
-    const bool is_everywhere = numa_nodes_of({resource}) == named || resource.places.empty();
-    if (explanation.is_aligned && !is_everywhere) add_others(resource, needed);
+    if (has_sum || resource.places.empty()) add(resource, sum_of(resource), "any", needed);
+    bool is_everywhere = resource.places.empty() || numa_nodes_of({resource}) == named;
+    for (const OccupiedPlace& place : resource.places) {
+      const bool is_near_all = place.numa_nodes.empty();  // such as devices without a NUMA node
+      is_everywhere = is_everywhere || is_near_all;
+      add(resource, place,
+          is_near_all ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
+          has_sum ? "" : needed);
+    }
+    if (explanation.is_aligned && !is_everywhere) add(resource, {}, "others", needed);
   }
   return table.empty() ? "" : "\n" + table.render(terminal_style(), 2);
 }
