@@ -73,7 +73,8 @@ struct GauntletArguments {
   Selection selection;               ///< one file
   std::string machines = "all";      ///< "all", "small", or a file like machines.yaml
   std::vector<std::string> kernels;  ///< names, or "all"; empty: those of the scenario
-  std::vector<std::string> bisect;   ///< names or files, the oldest first
+  std::vector<std::string> bisect;   ///< names or files, the oldest first, or one range of commits
+  std::string build;                 ///< builds a commit's kernel; "": make
   std::string results;               ///< a file; "": named after the scenario
   ReportViews views;
   int jobs = 1;

@@ -133,9 +133,14 @@ cli::Command gauntlet_command(int interrupt_fd) {
                {.name = "--bisect",
                 .target = &arguments->bisect,
                 .help = "A kernel, or the file of one, in order of age; may be repeated: finds "
-                        "the first of them on which a failure appears",
+                        "the first of them on which a failure appears. Or REPOSITORY:GOOD..BAD, a "
+                        "range of commits of Linux: builds them and finds the first",
                 .value = "KERNEL",
                 .one_at_a_time = true},
+               {"--build", &arguments->build,
+                "The shell command that builds a commit's kernel [make olddefconfig bzImage, with "
+                "the repository's .config]",
+                "COMMAND"},
                {"--results", &arguments->results,
                 "The file of results; what has one in it is not run again "
                 "[SCENARIO.gauntlet.json]",
@@ -152,7 +157,9 @@ cli::Command gauntlet_command(int interrupt_fd) {
          "run it on all machines and kernels, and write a report"},
         {"pinfold-harness gauntlet scenario.yaml --bisect debian-6.1 --bisect debian-6.12 "
          "--bisect debian-sid",
-         "find the first kernel on which a failure appears"}}}};
+         "find the first kernel on which a failure appears"},
+        {"pinfold-harness gauntlet scenario.yaml --bisect ~/linux:v7.2..v7.3",
+         "find the first commit of Linux with which it appears"}}}};
   command.run = [=] {
     arguments->selection.files = {*file};
     return run_gauntlet(*arguments, interrupt_fd);

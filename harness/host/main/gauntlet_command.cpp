@@ -12,22 +12,22 @@
 #include <vector>
 
 #include "batch.hpp"
+#include "bisect.hpp"
 #include "command.hpp"
 #include "kernels.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/harness/fingerprint.hpp"
 #include "pinfold/harness/gauntlet.hpp"
-#include "pinfold/harness/guest_session.hpp"
 #include "pinfold/harness/machine_copy.hpp"
 #include "pinfold/harness/machine_set.hpp"
 #include "pinfold/harness/machines.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/read_scenarios.hpp"
-#include "pinfold/harness/reduce.hpp"
 #include "pinfold/harness/report.hpp"
 #include "pinfold/harness/run.hpp"
 #include "pinfold/harness/temporary_folder.hpp"
 #include "pinfold/text/document.hpp"
+#include "reducer.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -39,8 +39,6 @@ constexpr std::size_t kMaxResultsFile = std::size_t{1} << 30U;
 /// A machine of the set "small" has at most this many CPUs and NUMA nodes.
 constexpr int kSmallCpus = 8;
 constexpr std::size_t kSmallNodes = 4;
-/// Reducing a failure ends after this many runs.
-constexpr int kMostRuns = 200;
 constexpr std::chrono::seconds kBetweenSaves(10);
 
 /// A gauntlet that was read: its scenario and everything that varies.
@@ -181,10 +179,9 @@ class GauntletResults {
       return text_in(one, "verdict") == kind.verdict && text_in(one, "step") == kind.step;
     });
   }
-  void add_reduced(const FailureKind& kind, const std::string& scenario,
-                   const std::string& first_kernel) {
+  void add_reduced(const FailureKind& kind, const std::string& scenario, const Json& bisected) {
     reduced_.push_back({{"verdict", kind.verdict}, {"step", kind.step}, {"scenario", scenario}});
-    if (!first_kernel.empty()) reduced_.back()["firstKernel"] = first_kernel;
+    reduced_.back().update(bisected);
   }
 
  private:
@@ -198,96 +195,6 @@ class GauntletResults {
   Clock::time_point saved_ = Clock::now();
 };
 
-/// Runs variations of a case to find the smallest one that fails in the same way.
-class Reducer {
- public:
-  Reducer(fs::path file, GauntletCase one, FailureKind kind, const RunOptions& options)
-      : file_(std::move(file)), case_(std::move(one)), kind_(std::move(kind)), options_(options) {}
-
-  /// Reduces the machine, then the steps, and then the machine again: fewer steps need less of it.
-  [[nodiscard]] GauntletCase reduce() {
-    for (const bool again : {false, true}) {
-      reduce_machine();
-      if (!again) reduce_steps();
-    }
-    return case_;
-  }
-  [[nodiscard]] bool is_interrupted() const { return is_interrupted_; }
-  /// Returns whether a variation fails in the same way; false after too many runs.
-  [[nodiscard]] bool fails(const GauntletCase& variation) {
-    const auto scenario = load_case(variation, file_);
-    if (!scenario || ++runs_ > kMostRuns || is_interrupted_) return false;
-    SharedGuest nobody;
-    const ScenarioResult result = run_scenario(*scenario, options_, nobody);
-    is_interrupted_ = result.verdict == Verdict::kInterrupted;
-    const bool fails = kind_of(result) == kind_;
-    fmt::print("    {:3} {} on {}, {} CPUs, {} NUMA nodes, {} steps\n", runs_,
-               fails ? "fails" : "not  ", to_string(variation.platform),
-               scenario->machine.cpu_count(), scenario->machine.nodes.size(),
-               scenario->steps.size());
-    (void)std::fflush(stdout);
-    return fails;
-  }
-
- private:
-  void reduce_machine() {
-    auto machine = read_machine_json(case_.document.at("machine"));
-    if (!machine) return;
-    machine->platform = case_.platform;
-    const auto still_fails = [this](const VmMachine& smaller) {
-      return fails(with("machine", machine_json(smaller)));
-    };
-    case_ = with("machine", machine_json(smallest_machine(std::move(*machine), still_fails)));
-  }
-  void reduce_steps() {
-    const auto still_fails = [this](const Json& fewer) { return fails(with("steps", fewer)); };
-    case_ = with("steps", fewest_steps(case_.document.at("steps"), still_fails));
-  }
-  [[nodiscard]] GauntletCase with(const char* field, Json value) const {
-    GauntletCase changed = case_;
-    changed.document[field] = std::move(value);
-    return changed;
-  }
-
-  fs::path file_;
-  GauntletCase case_;
-  FailureKind kind_;
-  const RunOptions& options_;
-  int runs_ = 0;
-  bool is_interrupted_ = false;
-};
-
-/// Returns the case on another kernel: one that has a name, or a file.
-GauntletCase moved_to_kernel(GauntletCase one, const std::string& kernel) {
-  const bool has_name = check_selector(kernel).has_value();
-  one.platform.kernel = has_name ? kernel : std::string(kOwnKernel);
-  if (!has_name) one.document["kernel"] = fs::absolute(kernel).string();
-  one.document["on"] = Json::array({to_string(one.platform)});
-  return one;
-}
-
-/// Prints the first kernel with the failure, and returns it; "" if there is none.
-std::string bisect(Reducer& reducer, const fs::path& file, const GauntletCase& one,
-                   const std::vector<std::string>& kernels) {
-  if (kernels.empty()) return "";
-  for (const std::string& kernel : kernels) {
-    const auto loaded = load_case(moved_to_kernel(one, kernel), file);
-    if (loaded) continue;
-    fmt::print("  --bisect: {}: {}\n", kernel, loaded.error().message);
-    return "";
-  }
-  const auto first = first_failing(kernels.size(), [&](std::size_t i) {
-    return reducer.fails(moved_to_kernel(one, kernels[i]));
-  });
-  if (!first) {
-    fmt::print("  --bisect: it does not fail on {}, the last kernel\n", kernels.back());
-    return "";
-  }
-  fmt::print("  --bisect: the first kernel that fails is {}{}\n", kernels[*first],
-             *first == 0 ? ", the first of all" : "");
-  return kernels[*first];
-}
-
 /// Returns the case of a scenario in a report; nullptr if there is none.
 const GauntletCase* case_of(const Gauntlet& gauntlet, const Json& scenario) {
   const auto found =
@@ -299,7 +206,7 @@ const GauntletCase* case_of(const Gauntlet& gauntlet, const Json& scenario) {
 }
 
 /// Reduces the first failure of each kind, unless an earlier run has.
-void reduce_failures(const Gauntlet& gauntlet, const GauntletArguments& arguments,
+void reduce_failures(const Gauntlet& gauntlet, const Bisection& bisection,
                      const RunOptions& options, GauntletResults& results) {
   const Json report = results.report();
   for (const Json& scenario : report.at("scenarios")) {
@@ -314,7 +221,7 @@ void reduce_failures(const Gauntlet& gauntlet, const GauntletArguments& argument
     const std::string yaml = short_yaml(least.document, least.platform);
     fmt::print("\n# fails: {}\n# Paths are relative to the folder of '{}'.\n{}\n",
                message.substr(0, message.find('\n')), gauntlet.file.string(), yaml);
-    results.add_reduced(kind, yaml, bisect(reducer, gauntlet.file, least, arguments.bisect));
+    results.add_reduced(kind, yaml, bisection.run(reducer, least));
   }
 }
 
@@ -349,6 +256,8 @@ int run_gauntlet(const GauntletArguments& arguments, int interrupt_fd) {
   if (!options) return report(options.error());
   const auto gauntlet = read_gauntlet(arguments);
   if (!gauntlet) return report(gauntlet.error());
+  const auto bisection = Bisection::plan(arguments.bisect, arguments.build, interrupt_fd);
+  if (!bisection) return report(bisection.error());
   auto results = GauntletResults::open(results_file(arguments), gauntlet->sum);
   if (!results) return report(results.error());
   auto open = open_cases(*gauntlet, *results);
@@ -360,7 +269,7 @@ int run_gauntlet(const GauntletArguments& arguments, int interrupt_fd) {
   const auto ran = run_batch(batch_arguments(arguments), *options, *open,
                              [&](const ScenarioResult& result) { results->add(result); });
   if (!was_interrupted(ran, open->size())) {
-    reduce_failures(*gauntlet, arguments, *options, *results);
+    reduce_failures(*gauntlet, *bisection, *options, *results);
   }
   if (auto saved = results->save(); !saved) return report(saved.error());
   const Json all = results->report();
