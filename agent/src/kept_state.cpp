@@ -77,7 +77,7 @@ std::shared_ptr<const EarlierNode> read_before(const checkpoint::Files& files, c
 }
 
 /// Returns advice for a state that is for another node than `node`; "" if it is not.
-std::string advice(const checkpoint::Files& files, const Node& node) {
+std::string advice(const checkpoint::Files& files, const Node& node, const AgentOptions& options) {
   if (!files.node) return "";
   const auto stored = decode_node(*files.node);
   if (!stored) return "";
@@ -86,6 +86,12 @@ std::string advice(const checkpoint::Files& files, const Node& node) {
   const char* const what = stored->machine == node.machine() ? "configuration of this node"
                            : stored->config == node.config() ? "machine"
                                                              : "node";
+  if (options.lacks_config && stored->config != node.config()) {
+    return fmt::format(
+        "; the state is for another {} ({}), and no configuration is given: give "
+        "that of this node",
+        what, some_of(std::move(changes)));
+  }
   return fmt::format(
       "; the state is for another {} ({}): 'pinfold reconfigure' adapts it to this one while "
       "containers run",
@@ -116,7 +122,7 @@ std::string causes_text(const checkpoint::Files& stored, const Node& node,
     if (!cause.text.empty()) text += "; " + cause.text;
     takes_from_containers = takes_from_containers || cause.takes_from_containers;
   }
-  const std::string advised = advice(stored, node);
+  const std::string advised = advice(stored, node, options);
   if (advised.empty() && takes_from_containers) text += kNoRepair;
   if (advised.empty() && holds_nothing(stored)) {
     text +=

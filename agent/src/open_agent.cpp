@@ -140,6 +140,10 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
   return agent;
 }
 
+bool has_config(const std::string& state_dir) {
+  return has_entry(fmt::format("{}/{}", state_dir, kConfigFileName));
+}
+
 Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file,
                                  checkpoint::OwnerCheck owners) {
   if (!file.empty()) {
@@ -147,8 +151,8 @@ Result<ParsedConfig> read_config(const std::string& state_dir, const std::string
     PINFOLD_LET_WRAP(auto parsed, parse_config(text), file);
     return parsed;
   }
+  if (!has_config(state_dir)) return ParsedConfig{};
   const std::string path = fmt::format("{}/{}", state_dir, kConfigFileName);
-  if (!has_entry(path)) return ParsedConfig{};
   PINFOLD_LET(const auto fs, checkpoint::open_state_directory(state_dir, owners));
   PINFOLD_LET_WRAP(const auto text, fs->read(kConfigFileName), path);
   if (!text) return ParsedConfig{};  // removed meanwhile

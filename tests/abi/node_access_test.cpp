@@ -29,6 +29,7 @@ using enforce::CgroupVersion;
 using test::pod;
 using test::Runtime;
 using testing::HasSubstr;
+using testing::Not;
 
 /// Returns the content of every file of a directory.
 std::map<std::string, std::string> contents(const std::string& directory) {
@@ -73,6 +74,21 @@ TEST(NodeProfile, IsThatOfTheConfigurationElseThatOfTheStateFiles) {
       "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\npinfold: {profile: kubelet-1.38}\n";
   EXPECT_THAT(status_of(runtime),
               HasSubstr(R"("profile":"kubelet-1.38","profileSource":"configuration")"));
+}
+
+TEST(NodeConfig, ThatIsForgottenIsAskedFor) {
+  Runtime runtime(CgroupVersion::kV2);
+  pinfold_node* const node = runtime.open();
+  must_admit(node, pod("a", 1));
+  pinfold_node_close(node);
+  runtime.options.config = nullptr;
+  pinfold_node* other = nullptr;
+  char* error = nullptr;
+  ASSERT_NE(pinfold_node_open(&runtime.options, &other, &error), PINFOLD_OK);
+  EXPECT_THAT(error, HasSubstr("the state is for another configuration (cpuManagerPolicy"));
+  EXPECT_THAT(error, HasSubstr("and no configuration is given: give that of this node"));
+  EXPECT_THAT(error, Not(HasSubstr("reconfigure")));
+  pinfold_free(error);
 }
 
 /// Expects that the reader of the type takes the text whole.

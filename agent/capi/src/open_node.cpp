@@ -47,6 +47,8 @@ Result<void> read_configuration(const pinfold_node_options& options, pinfold_nod
           : agent::read_config(agent_options.state_dir, text_or(options.config_file, ""),
                                checkpoint::owner_check(agent_options.insecure_state_dir)),
       "configuration");
+  agent_options.lacks_config = options.config == nullptr && options.config_file == nullptr &&
+                               !agent::has_config(agent_options.state_dir);
   log_warnings(node, "configuration", config_warnings(parsed.warnings, parsed.config));
   agent_options.profile_source = agent::profile_source_of(parsed);
   node.config = std::move(parsed.config);

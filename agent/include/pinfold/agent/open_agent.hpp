@@ -17,6 +17,9 @@ namespace pinfold::agent {
 [[nodiscard]] Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                                            Node::Providers providers = {});
 
+/// Returns whether a state directory has a configuration of its own: STATE_DIR/config.yaml.
+[[nodiscard]] bool has_config(const std::string& state_dir);
+
 /// Reads the configuration of a state directory: from `file`; if that is "", from
 /// STATE_DIR/config.yaml; if that does not exist, the kubelet's defaults. `owners`: whether to
 /// check who can change the state directory before reading its file. Errors: kNotFound, kIo;

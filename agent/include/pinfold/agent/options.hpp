@@ -52,6 +52,9 @@ struct AgentOptions {
   /// What determined the profile of the configuration. kDefault: open_agent follows the state
   /// files, if they show the kubelet's version.
   ProfileSource profile_source = ProfileSource::kDefault;
+  /// Nobody has given a configuration, and the state directory has none: the kubelet's defaults
+  /// stand in. Errors say so.
+  bool lacks_config = false;
   /// Of the machine whose node it is; "": none, so that the size of its kernel is unknown.
   std::string iomem = "/proc/iomem";
   /// The kubelet's directory of logs, which names held pods; "": they have no names.
