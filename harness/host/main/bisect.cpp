@@ -181,8 +181,8 @@ Result<FirstBadCommit> Bisection::first_commit(Reducer& reducer, const GauntletC
   const std::string command = build_.empty() ? make_command(one.platform.arch) : build_;
   PINFOLD_LET(const auto builder,
               KernelBuilder::make(commits_->repository, command, interrupt_fd_));
-  PINFOLD_TRY(check_end(builder, {commits_->bad, "BAD"}, Trial::kFails, reducer, one));
-  PINFOLD_TRY(check_end(builder, {commits_->good, "GOOD"}, Trial::kPasses, reducer, one));
+  PINFOLD_TRY(check_end(builder, {commits_->bad, "the BAD end"}, Trial::kFails, reducer, one));
+  PINFOLD_TRY(check_end(builder, {commits_->good, "the GOOD end"}, Trial::kPasses, reducer, one));
   return first_bad_commit(*commits_, [&](const Commit& commit) -> Result<CommitKind> {
     fmt::print("  --bisect: {} commits left\n", commit.left);
     const auto trial = try_commit(builder, commit, reducer, one);
