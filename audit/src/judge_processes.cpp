@@ -98,7 +98,7 @@ void judge_pages(const Case& given, const Placed& placed, const ObservedProcess&
         container.id.name, container.runtime_id, process.pid},
        fmt::format("{:.0f}%", 100 * (1 - share)),
        nodes.to_string(),
-       fmt::format("has {:.0f}% of its memory ({} KiB) away from {}, which its container {}",
+       fmt::format("has {:.0f}% of its memory ({}Ki) away from {}, which its container {}",
                    100 * (1 - share), away / 1024, numa_nodes_named(nodes),
                    container.expected_mems ? "has its memory on" : "has its CPUs on"),
        fmt::format("numastat -p {}", process.pid),

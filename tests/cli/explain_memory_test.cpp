@@ -112,7 +112,7 @@ TEST(ExplainMemoryOfPinfold, NamesWhatTheMemoryManagerAssigned) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("shop/ledger/main may bind memory to NUMA node 1."),
-                    HasSubstr("as the memory manager assigned: 2 GiB of memory on NUMA node 1")));
+                    HasSubstr("as the memory manager assigned: 2Gi of memory on NUMA node 1")));
   tree.write_group("other/podu-ledger/main", "4-7", "0", {1001});
   tree.dir().remove("sys/fs/cgroup/pinfold");
   const Outcome elsewhere = run_shell(fmt::format(

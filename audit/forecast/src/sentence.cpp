@@ -15,15 +15,15 @@ namespace {
 /// Groups that are named in a sentence.
 constexpr std::size_t kMostNamed = 3;
 
-/// Returns "120 MiB", "1.5 GiB".
+/// Returns "120Mi", "1.5Gi".
 std::string bytes_text(double bytes) {
   constexpr double kStep = 1024;
   constexpr double kWhole = 10;  // smaller numbers have a fraction
-  constexpr std::array<std::string_view, 4> kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  constexpr std::array<std::string_view, 4> kUnits = {"Ki", "Mi", "Gi", "Ti"};
   std::size_t unit = 0;
   for (bytes /= kStep; bytes >= kStep && unit + 1 < kUnits.size(); bytes /= kStep) ++unit;
   const bool is_whole = bytes >= kWhole || std::abs(bytes - std::round(bytes)) < 0.05;
-  return fmt::format("{:.{}f} {}", bytes, is_whole ? 0 : 1, kUnits[unit]);
+  return fmt::format("{:.{}f}{}", bytes, is_whole ? 0 : 1, kUnits[unit]);
 }
 
 /// Returns "40 s" in steps of 5 s, "3 min".
@@ -55,7 +55,7 @@ std::string bound_text(const Forecast& forecast, std::string_view it) {
   return fmt::format("; bound to {}: {}", it, some_named(forecast.bound, kMostNamed));
 }
 
-/// Returns "default/db/main grows by 120 MiB/s and is bound to it".
+/// Returns "default/db/main grows by 120Mi/s and is bound to it".
 std::string cause_text(const Forecast& forecast, std::string_view it) {
   std::vector<std::string> growers;
   for (const Grower& grower : forecast.growers) {

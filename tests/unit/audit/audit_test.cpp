@@ -479,7 +479,7 @@ TEST(Audit, NamesPagesOnAnotherNumaNode) {
   EXPECT_THAT(
       lines_of(audit(tree)),
       Contains(HasSubstr("note pages-elsewhere shop/web/app: process 1001 (app): has 80% of "
-                         "its memory (4096 KiB) away from NUMA node 0")));
+                         "its memory (4096Ki) away from NUMA node 0")));
 }
 
 TEST(Audit, ComparesMemoryWithTheKubeletsFile) {

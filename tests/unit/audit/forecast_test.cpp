@@ -51,7 +51,7 @@ TEST(Forecast, OfAGroupThatIsBoundToANumaNode) {
   EXPECT_NEAR(one.in.count(), 40, 0.1);
   EXPECT_THAT(one.bound, ElementsAre("default/db/main"));
   EXPECT_EQ(to_string(one),
-            "NUMA 1 is out of memory in about 40 s: default/db/main grows by 120 MiB/s and is "
+            "NUMA 1 is out of memory in about 40 s: default/db/main grows by 120Mi/s and is "
             "bound to it");
 }
 
@@ -72,7 +72,7 @@ TEST(Forecast, NothingRunsOutIfTheGroupGoesOnElsewhere) {
   EXPECT_NEAR(all.front().in.count(), 12 * 1024 / 120.0, 1);
   EXPECT_THAT(to_string(all.front()),
               testing::StartsWith("NUMA 0-1 are out of memory in about 100 s: default/db/main "
-                                  "grows by 120 MiB/s"));
+                                  "grows by 120Mi/s"));
   EXPECT_THAT(grow(10 * kMiB, kGiB, {"default/db/main", kBoth, 8 * kGiB}), IsEmpty());
 }
 
@@ -81,7 +81,7 @@ TEST(Forecast, NamesTheOneWhoIsHitByAnother) {
                               {{"shop/web/app", kOne, kGiB}});
   ASSERT_FALSE(forecasts.empty());
   EXPECT_EQ(to_string(forecasts.front()),
-            "NUMA 1 is out of memory in about 20 s: default/db/main grows by 120 MiB/s; bound to "
+            "NUMA 1 is out of memory in about 20 s: default/db/main grows by 120Mi/s; bound to "
             "it: shop/web/app");
 }
 
@@ -93,8 +93,8 @@ TEST(Forecast, ALimitThatIsReachedFirstIsAnotherSentence) {
   EXPECT_EQ(forecasts.front().kind, Forecast::Kind::kLimit);
   EXPECT_NEAR(forecasts.front().in.count(), 20, 0.1);
   EXPECT_EQ(to_string(forecasts.front()),
-            "default/db/main reaches its memory limit of 10 GiB in about 20 s: it grows by "
-            "120 MiB/s");
+            "default/db/main reaches its memory limit of 10Gi in about 20 s: it grows by "
+            "120Mi/s");
 }
 
 TEST(Forecast, ALaterLimitSavesNobody) {
@@ -106,7 +106,7 @@ TEST(Forecast, ALaterLimitSavesNobody) {
 }
 
 TEST(Forecast, WhatGrowsNextToALimitedGroupUsesTheRest) {
-  // Both grow by 60 MiB/s. One stops after 20 s; the other needs 20 s more for the rest.
+  // Both grow by 60Mi/s. One stops after 20 s; the other needs 20 s more for the rest.
   Series series;
   std::vector<Forecast> last;
   const double step = 60 * kMiB * 5;
@@ -149,7 +149,7 @@ TEST(Forecast, WithoutGroupsEachNumaNodeCounts) {
   ASSERT_EQ(last.size(), 1U);
   EXPECT_EQ(last.front().numa_nodes, kOne);
   EXPECT_EQ(to_string(last.front()),
-            "NUMA 1 is out of memory in about 40 s: 100 MiB/s less, and no control group is known "
+            "NUMA 1 is out of memory in about 40 s: 100Mi/s less, and no control group is known "
             "to grow like that");
 }
 

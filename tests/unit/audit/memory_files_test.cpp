@@ -223,7 +223,7 @@ TEST_F(MemoryFiles, TheWatchReadsGroupsOnlyWhileANumaNodeFalls) {
   EXPECT_GT(asked, 1);
   ASSERT_EQ(last.size(), 1U);
   EXPECT_THAT(to_string(last.front()),
-              testing::EndsWith("default/db/main grows by 10 MiB/s and is bound to it"));
+              testing::EndsWith("default/db/main grows by 10Mi/s and is bound to it"));
   EXPECT_EQ(watch.numa().size(), 2U);
 }
 

@@ -58,7 +58,7 @@ TEST_F(Owners, AreContainersPodsAndPools) {
             (std::vector<std::string>{"a shop/db/main 1-2", "b shop/web, pod shared pool 3",
                                       "c u-1/old, held 4", "R reserved, and in the shared pool 0",
                                       ". shared pool 5-7"}));
-  EXPECT_EQ(owners_of(machine_, status_).entries.front().memory, "2 GiB on 0, 2 MiB of 2Mi on 0,1");
+  EXPECT_EQ(owners_of(machine_, status_).entries.front().memory, "2Gi on 0, 2Mi of 2Mi on 0,1");
   EXPECT_EQ(marked(), "");
 }
 

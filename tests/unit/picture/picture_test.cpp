@@ -353,7 +353,7 @@ Picture crowded(const Machine& machine, std::size_t containers) {
   }
   for (std::size_t i = 0; i < containers; ++i) {
     picture.overlay.entries.push_back(
-        {overlay_label(i), CpuUse::kExclusive, "shop/db/main", cpus[i], "2 GiB on NUMA 0"});
+        {overlay_label(i), CpuUse::kExclusive, "shop/db/main", cpus[i], "2Gi on NUMA 0"});
   }
   picture.overlay.entries.push_back({".", CpuUse::kShared, "shared pool", cpus.back()});
   picture.overlay.marks = {{"!", "drift", CpuSet{1}}};

@@ -24,7 +24,7 @@ SvgPanel panel_of(const char* text) {
   SvgPanel panel{"", std::move(*machine), {}, {}};
   const CpuSet first = panel.machine.cores().front().cpus;
   panel.picture.overlay.entries = {
-      {"a", CpuUse::kExclusive, "shop/<db>&\"main\"", first, "2 GiB on NUMA 0"},
+      {"a", CpuUse::kExclusive, "shop/<db>&\"main\"", first, "2Gi on NUMA 0"},
       {".", CpuUse::kShared, "shared pool", panel.machine.all_cpus() - first}};
   panel.picture.overlay.marks = {{"!", "drift", first}};
   for (const NumaNode& node : panel.machine.numa_nodes()) {
@@ -214,7 +214,7 @@ TEST(Svg, NamesCpusOfSmallMachinesAndCaches) {
   const std::string small = render_svg("status", {panel_of("pack:2 [numa] l3:2 core:4 pu:2")});
   EXPECT_NE(small.find(">L3 3</text>"), std::string::npos) << small;
   EXPECT_NE(small.find("class=\"number\">31</text>"), std::string::npos) << small;
-  EXPECT_NE(small.find("held 2 MiB, reserved 1 MiB, free"), std::string::npos) << small;
+  EXPECT_NE(small.find("held 2Mi, reserved 1Mi, free"), std::string::npos) << small;
 }
 
 TEST(Svg, LabelsTheKindsOfCoresOfAHybridMachine) {

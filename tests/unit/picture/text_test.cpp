@@ -93,12 +93,12 @@ TEST(HumanBytes, KeepsWholeNumbersWhole) {
     const char* text;
   } cases[] = {
       {0, "0"},
-      {1023, "1023 B"},
-      {1024, "1 KiB"},
-      {1536, "1.5 KiB"},
-      {std::uint64_t{16} << 30U, "16 GiB"},
-      {17149054976, "16.0 GiB"},  // slightly less
-      {std::uint64_t{1} << 63U, "8 EiB"},
+      {1023, "1023"},
+      {1024, "1Ki"},
+      {1536, "1.5Ki"},
+      {std::uint64_t{16} << 30U, "16Gi"},
+      {17149054976, "16.0Gi"},  // slightly less
+      {std::uint64_t{1} << 63U, "8Ei"},
   };
   for (const auto& c : cases) EXPECT_EQ(human_bytes(c.bytes), c.text) << c.bytes;
 }

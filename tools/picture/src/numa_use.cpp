@@ -150,7 +150,7 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
     const NumaUse& use = picture.numa[i];
     if (!use.in_large_blocks || use.memory.empty() || !use.memory.front().kernel_free) continue;
     out +=
-        fmt::format("NUMA {}: {} of the kernel's {} free are in blocks of 2 MiB or more\n",
+        fmt::format("NUMA {}: {} of the kernel's {} free are in blocks of 2Mi or more\n",
                     machine.numa_id(static_cast<int>(i)).value, human_bytes(*use.in_large_blocks),
                     human_bytes(*use.memory.front().kernel_free));
   }

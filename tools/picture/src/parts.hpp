@@ -33,7 +33,7 @@ struct Scene {
   /// The title of a socket or NUMA node, with its facts.
   struct Title {
     std::string name;   ///< "NUMA 0"
-    std::string facts;  ///< "16 GiB   huge pages 2Mi: 1 GiB"; "" for a socket
+    std::string facts;  ///< "16Gi   huge pages 2Mi: 1Gi"; "" for a socket
     int numa = -1;      ///< position; -1 for a socket
   };
   /// A last-level cache, or its cores of one kind.
@@ -88,9 +88,9 @@ struct Glyphs {
 
 /// Returns the cores of a part, their threads and their kind: "8 x 2", "8 x 2 performance".
 [[nodiscard]] std::string cores_and_threads(const MachinePart& part, const Style& style);
-/// Returns "16 GiB   huge pages 2Mi: 1 GiB, 1Gi: 0".
+/// Returns "16Gi   huge pages 2Mi: 1Gi, 1Gi: 0".
 [[nodiscard]] std::string memory_of(const NumaNode& node);
-/// Returns "2 sockets, 2 NUMA nodes, 4 cores, 8 CPUs (0-7), 32 GiB", with `dot` in place of commas.
+/// Returns "2 sockets, 2 NUMA nodes, 4 cores, 8 CPUs (0-7), 32Gi", with `dot` in place of commas.
 [[nodiscard]] std::string machine_facts(const Machine& machine, const std::string& dot);
 /// Returns "Kinds of cores: performance 0-15, efficiency 16-23"; "" if all are alike.
 [[nodiscard]] std::string core_kinds(const Machine& machine);

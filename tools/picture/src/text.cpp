@@ -220,14 +220,13 @@ std::vector<std::string> cut_to_screen(std::string_view text, std::size_t rows,
 }
 
 std::string human_bytes(std::uint64_t bytes) {
-  static constexpr std::array<std::string_view, 7> kUnits = {"B",   "KiB", "MiB", "GiB",
-                                                             "TiB", "PiB", "EiB"};
-  if (bytes == 0) return "0";
+  static constexpr std::array<std::string_view, 7> kUnits = {"",   "Ki", "Mi", "Gi",
+                                                             "Ti", "Pi", "Ei"};
   std::size_t unit = 0;
   while (unit + 1 < kUnits.size() && bytes >> (10 * (unit + 1)) != 0) ++unit;
   const std::uint64_t one = std::uint64_t{1} << (10 * unit);
-  if (bytes % one == 0) return fmt::format("{} {}", bytes / one, kUnits[unit]);
-  return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(one),
+  if (bytes % one == 0) return fmt::format("{}{}", bytes / one, kUnits[unit]);
+  return fmt::format("{:.1f}{}", static_cast<double>(bytes) / static_cast<double>(one),
                      kUnits[unit]);
 }
 

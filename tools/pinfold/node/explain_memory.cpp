@@ -124,7 +124,7 @@ Result<std::vector<BoundGroup>> groups_of(const MemoryScan& scan, const std::str
   return std::vector<BoundGroup>{std::move(group)};
 }
 
-/// Returns "8 GiB of memory on NUMA node 0".
+/// Returns "8Gi of memory on NUMA node 0".
 std::string assigned_text(const std::vector<MemoryBlock>& blocks) {
   std::vector<std::string> parts;
   parts.reserve(blocks.size());

@@ -99,7 +99,7 @@ std::string limits_text(const agent::NodeStatus& view) {
   return text;
 }
 
-/// Returns "requests: 29500m of 30 CPUs, 12 GiB of 127.9 GiB of memory".
+/// Returns "requests: 29500m of 30 CPUs, 12Gi of 127.9Gi of memory".
 std::string requests_text(const std::vector<agent::RequestSum>& sums) {
   const auto amount = [](const std::string& resource, const Quantity& quantity) {
     return resource == "cpu" ? quantity.to_string()

@@ -15,7 +15,7 @@ namespace {
 using agent::ContainerStatus;
 using agent::PodStatus;
 
-/// Returns "2 GiB on 0, 1 GiB of 2Mi on 0".
+/// Returns "2Gi on 0, 1Gi of 2Mi on 0".
 std::string memory_text(const std::vector<MemoryBlock>& blocks) {
   std::vector<std::string> parts;
   for (const MemoryBlock& block : blocks) {

@@ -105,7 +105,7 @@ std::vector<std::string> steps_of(const Reconfiguration& planned, const Containe
   return steps == nullptr ? std::vector<std::string>() : *steps;
 }
 
-/// Returns "2 CPUs, 64 MiB".
+/// Returns "2 CPUs, 64Mi".
 std::string amount_text(const PlannedContainer& container) {
   std::string text;
   if (container.cpus_moved > 0) text = counted(container.cpus_moved, "CPU");

@@ -62,7 +62,7 @@ struct Forecast {
 [[nodiscard]] bool is_falling(std::span<const MemorySample> samples);
 
 /// Returns one sentence without a full stop: "NUMA 1 is out of memory in about 40 s:
-/// default/db/main grows by 120 MiB/s and is bound to it".
+/// default/db/main grows by 120Mi/s and is bound to it".
 [[nodiscard]] std::string to_string(const Forecast& forecast);
 
 }  // namespace pinfold::forecast

@@ -27,7 +27,7 @@ struct Overlay {
     CpuUse use = CpuUse::kExclusive;
     std::string text;  ///< "default/db/main", "shared pool"
     CpuSet cpus;
-    std::string memory = {};  ///< "2 GiB on NUMA 0"; "": not shown
+    std::string memory = {};  ///< "2Gi on NUMA 0"; "": not shown
     /// The container that has the CPUs exclusively; its name is "" for a pod shared pool.
     std::optional<ContainerRef> owner = std::nullopt;
   };

@@ -46,7 +46,7 @@ enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, 
 [[nodiscard]] std::vector<std::string> cut_to_screen(std::string_view text, std::size_t rows,
                                                      std::size_t columns);
 
-/// Returns "16 GiB", "15.6 GiB", "512 KiB", "0".
+/// Returns "16Gi", "15.6Gi", "512Ki", "0": quantities as manifests have them.
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
 /// Returns "1 socket", "2 sockets".
 [[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
