@@ -95,20 +95,20 @@ TEST(TopologyCommand, DrawsACapturedTreeWithItsDevices) {
   const Outcome outcome = run(fmt::format("topology --sysfs '{}' --name two", dir.path()));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_EQ(outcome.out, R"(two   2 sockets · 2 NUMA nodes · 4 cores · 8 CPUs (0-7) · 2 GiB
+  EXPECT_EQ(outcome.out, R"(two   2 sockets · 2 NUMA nodes · 4 cores · 8 CPUs (0-7) · 2Gi
 
-╭─ socket 0 ─────────────────────────────╮
-│ NUMA 0   1 GiB   huge pages 2Mi: 2 MiB │
-│         ┌─────┬─────┐                  │
-│   L3 0  │ 0 1 │ 2 3 │                  │
-│         └─────┴─────┘                  │
-╰────────────────────────────────────────╯
-╭─ socket 1 ─────────────────────────────╮
-│ NUMA 1   1 GiB   huge pages 2Mi: 0     │
-│         ┌─────┬─────┐                  │
-│   L3 1  │ 4 5 │ 6 7 │                  │
-│         └─────┴─────┘                  │
-╰────────────────────────────────────────╯
+╭─ socket 0 ─────────────────────────╮
+│ NUMA 0   1Gi   huge pages 2Mi: 2Mi │
+│         ┌─────┬─────┐              │
+│   L3 0  │ 0 1 │ 2 3 │              │
+│         └─────┴─────┘              │
+╰────────────────────────────────────╯
+╭─ socket 1 ─────────────────────────╮
+│ NUMA 1   1Gi   huge pages 2Mi: 0   │
+│         ┌─────┬─────┐              │
+│   L3 1  │ 4 5 │ 6 7 │              │
+│         └─────┴─────┘              │
+╰────────────────────────────────────╯
 
 NUMA distances   10 within a node, 21 to the other
 

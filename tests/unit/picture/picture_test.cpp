@@ -48,20 +48,20 @@ TEST(NodePicture, DrawsCoresWithTheirSiblings) {
                                      {"hugepages-2Mi", 0}};
       });
   EXPECT_EQ(render_node(machine, {}),
-            R"(n1   2 sockets · 2 NUMA nodes · 4 cores · 8 CPUs (0-7) · 32 GiB
+            R"(n1   2 sockets · 2 NUMA nodes · 4 cores · 8 CPUs (0-7) · 32Gi
 
-╭─ socket 0 ──────────────────────────────────────╮
-│ NUMA 0   16 GiB   huge pages 1Gi: 2 GiB, 2Mi: 0 │
-│         ┌─────┬─────┐                           │
-│   L3 0  │ 0 1 │ 2 3 │                           │
-│         └─────┴─────┘                           │
-╰─────────────────────────────────────────────────╯
-╭─ socket 1 ──────────────────────────────────────╮
-│ NUMA 1   16 GiB                                 │
-│         ┌─────┬─────┐                           │
-│   L3 1  │ 4 5 │ 6 7 │                           │
-│         └─────┴─────┘                           │
-╰─────────────────────────────────────────────────╯
+╭─ socket 0 ──────────────────────────────────╮
+│ NUMA 0   16Gi   huge pages 1Gi: 2Gi, 2Mi: 0 │
+│         ┌─────┬─────┐                       │
+│   L3 0  │ 0 1 │ 2 3 │                       │
+│         └─────┴─────┘                       │
+╰─────────────────────────────────────────────╯
+╭─ socket 1 ──────────────────────────────────╮
+│ NUMA 1   16Gi                               │
+│         ┌─────┬─────┐                       │
+│   L3 1  │ 4 5 │ 6 7 │                       │
+│         └─────┴─────┘                       │
+╰─────────────────────────────────────────────╯
 
 NUMA distances   10 within a node, 21 to the other
 )");
@@ -75,10 +75,10 @@ TEST(NodePicture, ShowsTheOwnersOfCpus) {
                              {"a", CpuUse::kExclusive, "default/db/main", CpuSet{2, 3, 10}},
                              {"s", CpuUse::kShared, "shared pool", CpuSet{1, 4, 5, 6, 7, 8, 9}}};
   EXPECT_EQ(render_node(machine, picture),
-            R"(n1   1 socket · 1 NUMA node · 6 cores · 12 CPUs (0-11) · 1 GiB
+            R"(n1   1 socket · 1 NUMA node · 6 cores · 12 CPUs (0-11) · 1Gi
 
 ╭─ socket 0 ──────────╮
-│ NUMA 0   1 GiB      │
+│ NUMA 0   1Gi        │
 │   ┌───────┬───────┐ │
 │   │  0  1 │  2  3 │ │
 │   │  R  s │  a  a │ │
@@ -103,10 +103,10 @@ TEST(NodePicture, ClosesAShortLastRow) {
   Picture picture;
   picture.style.width = 20;
   const std::string drawn = render_node(machine, picture);
-  EXPECT_EQ(drawn, R"(n1   1 socket · 1 NUMA node · 5 cores · 5 CPUs (0-4) · 1 GiB
+  EXPECT_EQ(drawn, R"(n1   1 socket · 1 NUMA node · 5 cores · 5 CPUs (0-4) · 1Gi
 
 ╭─ socket 0 ──────╮
-│ NUMA 0   1 GiB  │
+│ NUMA 0   1Gi    │
 │   ┌───┬───┬───┐ │
 │   │ 0 │ 1 │ 2 │ │
 │   ├───┼───┼───┘ │
@@ -128,7 +128,7 @@ Machine hybrid(const char* text) {
 
 TEST(NodePicture, LabelsTheKindsOfCoresOfAHybridMachine) {
   const std::string boxes = render_node(hybrid("[numa(memory=1GiB)] l3:1 core:20 pu:1"), {});
-  EXPECT_NE(boxes.find("1 GiB\nKinds of cores: performance 0-15, efficiency 16-19\n\n"),
+  EXPECT_NE(boxes.find("1Gi\nKinds of cores: performance 0-15, efficiency 16-19\n\n"),
             std::string::npos)
       << boxes;
   EXPECT_NE(boxes.find("│   L3 0         │  0 │"), std::string::npos) << boxes;
@@ -176,18 +176,18 @@ TEST(NodePicture, ColoursOnlyOnRequest) {
 TEST(NodePicture, PutsSocketsInsideANodeWithSeveral) {
   const Machine machine = synthetic("[numa(memory=1GiB)] pack:2 core:1 pu:1");
   EXPECT_EQ(render_node(machine, {}),
-            R"(n1   2 sockets · 1 NUMA node · 2 cores · 2 CPUs (0-1) · 1 GiB
+            R"(n1   2 sockets · 1 NUMA node · 2 cores · 2 CPUs (0-1) · 1Gi
 
-╭─ NUMA 0   1 GiB ─╮
-│ socket 0         │
-│   ┌───┐          │
-│   │ 0 │          │
-│   └───┘          │
-│ socket 1         │
-│   ┌───┐          │
-│   │ 1 │          │
-│   └───┘          │
-╰──────────────────╯
+╭─ NUMA 0   1Gi ─╮
+│ socket 0       │
+│   ┌───┐        │
+│   │ 0 │        │
+│   └───┘        │
+│ socket 1       │
+│   ┌───┐        │
+│   │ 1 │        │
+│   └───┘        │
+╰────────────────╯
 )");
 }
 
@@ -199,11 +199,11 @@ TEST(NodePicture, ListsNodesWithoutCpusAndWithoutMemory) {
     d.numa_nodes.push_back({NumaId{255}, std::uint64_t{8} << 30U, {}, {80, 80, 10}});
   });
   EXPECT_EQ(render_node(machine, {}),
-            R"(n1   1 socket · 3 NUMA nodes · 1 core · 1 CPU (0) · 16 GiB
+            R"(n1   1 socket · 3 NUMA nodes · 1 core · 1 CPU (0) · 16Gi
 
 ╭─ socket 0 ────────────────╮ ╭─ NUMA nodes without CPUs ─╮
-│ NUMA 0   no memory        │ │ NUMA 252   8 GiB          │
-│   ┌───┐                   │ │ NUMA 255   8 GiB          │
+│ NUMA 0   no memory        │ │ NUMA 252   8Gi            │
+│   ┌───┐                   │ │ NUMA 255   8Gi            │
 │   │ 0 │                   │ │                           │
 │   └───┘                   │ │                           │
 ╰───────────────────────────╯ ╰───────────────────────────╯
@@ -223,14 +223,14 @@ TEST(NodePicture, IsATableAboveSixtyFourCpusWithoutOwners) {
         d.numa_nodes.push_back({NumaId{8}, std::uint64_t{8} << 30U, {}, {}});
       });
   EXPECT_EQ(render_node(machine, {}),
-            R"(n1   2 sockets · 3 NUMA nodes · 64 cores · 128 CPUs (0-127) · 136 GiB
+            R"(n1   2 sockets · 3 NUMA nodes · 64 cores · 128 CPUs (0-127) · 136Gi
 
-NUMA  memory    2Mi  socket  L3  cores   CPUs
-   0  64 GiB  1 GiB       0   0  16 × 2  0-31
-                              1  16 × 2  32-63
-   1  64 GiB      -       1   2  16 × 2  64-95
-                              3  16 × 2  96-127
-   8   8 GiB      -       -              none
+NUMA  memory  2Mi  socket  L3  cores   CPUs
+   0    64Gi  1Gi       0   0  16 × 2  0-31
+                            1  16 × 2  32-63
+   1    64Gi    -       1   2  16 × 2  64-95
+                            3  16 × 2  96-127
+   8     8Gi    -       -              none
 
 NUMA distances   unknown
 )");
@@ -243,12 +243,12 @@ TEST(NodePicture, IsATableAbove512Cpus) {
   picture.overlay.entries = {{"a", CpuUse::kExclusive, "default/db/main", odd},
                              {"s", CpuUse::kShared, "shared pool", machine.all_cpus() - odd}};
   EXPECT_EQ(render_node(machine, picture),
-            R"(n1   2 sockets · 2 NUMA nodes · 320 cores · 640 CPUs (0-639) · 128 GiB
+            R"(n1   2 sockets · 2 NUMA nodes · 320 cores · 640 CPUs (0-639) · 128Gi
 
 NUMA  memory  socket  L3  cores   CPUs     used by
-   0  64 GiB       0   0  80 × 2  0-159    a 30-33  s 0-29,34-159
+   0    64Gi       0   0  80 × 2  0-159    a 30-33  s 0-29,34-159
                        1  80 × 2  160-319  s 160-319
-   1  64 GiB       1   2  80 × 2  320-479  a 321,323,325,327,329,331,333,
+   1    64Gi       1   2  80 × 2  320-479  a 321,323,325,327,329,331,333,
                                              335,337,339
                                            s 320,322,324,326,328,330,332,
                                              334,336,338,340-479
@@ -272,10 +272,10 @@ TEST(NodePicture, HasACharacterForEachCpuUpTo512) {
       {".", CpuUse::kShared, "shared pool", machine.all_cpus() - CpuSet::range(30, 39)}};
   picture.overlay.marks = {{"!", "drift", CpuSet{31}}};
   EXPECT_EQ(render_node(machine, picture),
-            R"(n1   2 sockets · 2 NUMA nodes · 72 cores · 144 CPUs (0-143) · 128 GiB
+            R"(n1   2 sockets · 2 NUMA nodes · 72 cores · 144 CPUs (0-143) · 128Gi
 
 ╭─ socket 0 ───────────────────────────────────────╮
-│ NUMA 0   64 GiB                                  │
+│ NUMA 0   64Gi                                    │
 │   L3 0       0,2..16  .  .  .  .  .  .  .  .  .  │
 │              1,3..17  .  .  .  .  .  .  .  .  .  │
 │            18,20..34  .  .  .  .  .  .  a  a  a  │
@@ -286,7 +286,7 @@ TEST(NodePicture, HasACharacterForEachCpuUpTo512) {
 │            55,57..71  .  .  .  .  .  .  .  .  .  │
 ╰──────────────────────────────────────────────────╯
 ╭─ socket 1 ───────────────────────────────────────╮
-│ NUMA 1   64 GiB                                  │
+│ NUMA 1   64Gi                                    │
 │   L3 2     72,74..88  .  .  .  .  .  .  .  .  .  │
 │            73,75..89  .  .  .  .  .  .  .  .  .  │
 │           90,92..106  .  .  .  .  .  .  .  .  .  │
