@@ -85,7 +85,9 @@ TEST(NodeConfig, ThatIsForgottenIsAskedFor) {
   pinfold_node* other = nullptr;
   char* error = nullptr;
   ASSERT_NE(pinfold_node_open(&runtime.options, &other, &error), PINFOLD_OK);
-  EXPECT_THAT(error, HasSubstr("the state is for another configuration (cpuManagerPolicy"));
+  EXPECT_THAT(
+      error,
+      HasSubstr("another configuration of this node (cpuManagerPolicy: 'static' becomes 'none'"));
   EXPECT_THAT(error, HasSubstr("and no configuration is given: give that of this node"));
   EXPECT_THAT(error, Not(HasSubstr("reconfigure")));
   pinfold_free(error);

@@ -97,18 +97,12 @@ TEST(TopologyCommand, DrawsACapturedTreeWithItsDevices) {
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(outcome.out, R"(two   2 sockets · 2 NUMA nodes · 4 cores · 8 CPUs (0-7) · 2Gi
 
-╭─ socket 0 ─────────────────────────╮
-│ NUMA 0   1Gi   huge pages 2Mi: 2Mi │
-│         ┌─────┬─────┐              │
-│   L3 0  │ 0 1 │ 2 3 │              │
-│         └─────┴─────┘              │
-╰────────────────────────────────────╯
-╭─ socket 1 ─────────────────────────╮
-│ NUMA 1   1Gi   huge pages 2Mi: 0   │
-│         ┌─────┬─────┐              │
-│   L3 1  │ 4 5 │ 6 7 │              │
-│         └─────┴─────┘              │
-╰────────────────────────────────────╯
+╭─ socket 0 ─────────────────────────╮ ╭─ socket 1 ─────────────────────────╮
+│ NUMA 0   1Gi   huge pages 2Mi: 2Mi │ │ NUMA 1   1Gi   huge pages 2Mi: 0   │
+│         ┌─────┬─────┐              │ │         ┌─────┬─────┐              │
+│   L3 0  │ 0 1 │ 2 3 │              │ │   L3 1  │ 4 5 │ 6 7 │              │
+│         └─────┴─────┘              │ │         └─────┴─────┘              │
+╰────────────────────────────────────╯ ╰────────────────────────────────────╯
 
 NUMA distances   10 within a node, 21 to the other
 
