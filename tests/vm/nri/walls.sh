@@ -70,6 +70,7 @@ case $verb in
   halt) kill -STOP "$(cat "$1")" ;;
   go) kill -CONT "$(cat "$1")" ;;
   plugin)
+    : >$log  # before the first look, which may come before the redirection
     setsid "$1" /var/run/nri/nri.sock "$2" 0-7 0-1 </dev/null >$log 2>&1 &
     echo $! >$pid
     synchronized 1
