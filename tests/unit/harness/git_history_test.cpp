@@ -144,6 +144,11 @@ TEST(FirstBadCommit, IsFoundInAMergedBranch) {
   EXPECT_EQ(found->commit.hash, repository.hash("c14"));
 }
 
+TEST(Commit, IsSafeToPrint) {
+  const Commit commit{"0123456789abcdef", "red \x1b[31m", 1};
+  EXPECT_EQ(commit.to_string(), "0123456789ab (red \\x1b[31m)");
+}
+
 TEST(FirstBadCommit, PassesErrorsOn) {
   const Repository repository;
   repository.commits(4);

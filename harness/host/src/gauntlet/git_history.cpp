@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "pinfold/harness/process.hpp"
+#include "pinfold/text/message.hpp"
 #include "pinfold/text/words.hpp"
 
 namespace pinfold::harness {
@@ -97,7 +98,7 @@ Result<CommitRange> find_commit_range(std::string_view text) {
 }
 
 std::string Commit::to_string() const {
-  return fmt::format("{} ({})", hash.substr(0, kShortHash), subject);
+  return fmt::format("{} ({})", hash.substr(0, kShortHash), escaped(subject));
 }
 
 Result<FirstBadCommit> first_bad_commit(

@@ -35,7 +35,7 @@ struct Commit {
   std::string subject;   ///< the first line of its message
   std::size_t left = 0;  ///< commits that may be the first bad one, including this one
 
-  /// Returns "1a2b3c4d5e6f (its subject)".
+  /// Returns "1a2b3c4d5e6f (its subject)", escaped for a terminal.
   [[nodiscard]] std::string to_string() const;
 };
 
