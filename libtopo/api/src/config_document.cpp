@@ -145,6 +145,7 @@ constexpr std::array kElsewhereAt = {
                 "'/etc/microshift/config.yaml', which has keys such as 'node' and 'network' too"},
     ElsewhereAt{"ignition", "an Ignition configuration: expected a KubeletConfiguration: pass "},
     ElsewhereAt{"variant", "a Butane configuration: expected a KubeletConfiguration: pass "},
+    ElsewhereAt{"write_files", "user data of cloud-init: expected a KubeletConfiguration: pass "},
 };
 
 /// Other keys of MicroShift's configuration. One of them distinguishes it from other files with the
@@ -287,10 +288,12 @@ const ElsewhereAt* find_elsewhere(const json& document) {
   return found == kElsewhereAt.end() ? nullptr : found;
 }
 
-/// Returns "the contents of 'PATH'" for the files of Ignition or Butane whose paths name a kubelet.
+/// Returns "the contents of 'PATH'" for the files of Ignition, Butane or cloud-init whose paths
+/// name a kubelet.
 std::string kubelet_files(const json& document) {
   std::vector<std::string> paths;
-  const json* const files = at_path(document, "storage.files");
+  const json* files = at_path(document, "storage.files");
+  if (files == nullptr) files = at_path(document, "write_files");
   for (const json& file : files != nullptr && files->is_array() ? *files : json::array()) {
     const json* const path = file.is_object() ? member(file, "path") : nullptr;
     if (path == nullptr || text_of(*path).find("kubelet") == std::string::npos) continue;
@@ -312,6 +315,23 @@ bool has_variables(const json& document) {
   const auto items = document.items();
   return std::any_of(items.begin(), items.end(),
                      [](const auto& item) { return item.key().find('_') != std::string::npos; });
+}
+
+/// Returns the words after "kubelet" of the container in the output of `docker inspect`, as RKE
+/// runs it; nullopt for anything else.
+std::optional<std::vector<std::string>> inspected_kubelet(const json& document) {
+  const bool has_one = document.is_array() && document.size() == 1 && document.front().is_object();
+  const json* const arguments = has_one ? member(document.front(), "Args") : nullptr;
+  if (arguments == nullptr || !arguments->is_array()) return std::nullopt;
+  std::vector<std::string> words;
+  if (const json* const path = member(document.front(), "Path")) words.push_back(text_of(*path));
+  for (const json& one : *arguments) words.push_back(text_of(one));
+  const auto program = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return base_name(word) == "kubelet";
+  });
+  if (program == words.end()) return std::nullopt;
+  words.erase(words.begin(), program + 1);
+  return words;
 }
 
 /// GKE writes {memoryManager: {policy: Static}} where a kubelet has memoryManagerPolicy.
@@ -400,6 +420,11 @@ class Finder {
       }
       if (kind_of(document).empty() && has_any_key(document, kRancherKeys))
         return take_rancher(document);
+    }
+    if (const auto words = inspected_kubelet(document)) {
+      is_found_ = true;
+      merge_flags(flags_, flags_of_words(*words));
+      return {};
     }
     if (is_patch(document)) {
       return invalid(fmt::format("a list of JSON patches, such as Sidero's: expected a {}: {}",
@@ -534,6 +559,15 @@ class Finder {
                         fmt::format("expected '{}': {}", kConfigKind, elsewhere->advice));
     }
     if (!kind.empty()) return fail_field("kind", kind, fmt::format("expected '{}'", kConfigKind));
+    const auto items = other_->items();
+    if (std::any_of(items.begin(), items.end(),
+                    [](const auto& item) { return item.key().starts_with("kube"); }) &&
+        has_variables(*other_)) {
+      return invalid(
+          fmt::format("variables of Ansible: expected a {}: pass the kubelet's configuration from "
+                      "the node, of kubespray '/etc/kubernetes/kubelet-config.yaml'",
+                      kConfigKind));
+    }
     std::vector<std::string> names;
     constexpr std::size_t kMost = 5;
     for (const auto& [name, value] : other_->items()) {

@@ -268,7 +268,10 @@ TEST(ConfigDocument, DoesNotChangeAnOpenPolicy) {
 TEST(ConfigDocument, OfAnsibleIsNotGuessed) {
   const auto parsed = parse_config("kubelet_cpu_manager_policy: static\nkube_reserved: true");
   ASSERT_FALSE(parsed);
-  EXPECT_THAT(parsed.error().message, HasSubstr("not a KubeletConfiguration"));
+  EXPECT_THAT(parsed.error().message, HasSubstr("variables of Ansible: expected a Kubelet"));
+  const auto other = parse_config("scrape_configs: []");
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("not a KubeletConfiguration"));
 }
 
 TEST(ConfigDocument, HasTheSettingsThatDistributionsAdd) {
@@ -549,6 +552,17 @@ TEST(ConfigDocument, OfGkeMayHaveOnlyItsOwnFields) {
   EXPECT_EQ(parsed->config.memory_manager_policy, "Static");
 }
 
+TEST(ConfigDocument, HasTheFlagsOfAContainerThatDockerShows) {
+  const auto parsed = parse_config(
+      R"([{"Id": "a", "Path": "/opt/rke-tools/entrypoint.sh",
+           "Args": ["kubelet", "--cpu-manager-policy=static", "--reserved-cpus", "0-1"]}])");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->config.cpu_manager_policy, "static");
+  EXPECT_EQ(parsed->config.reserved_system_cpus, "0-1");
+  EXPECT_FALSE(parse_config(R"([{"Path": "/bin/etcd", "Args": ["--name=a"]}])"));
+  EXPECT_FALSE(parse_config(R"([{"Path": "/kubelet", "Args": "--max-pods=1"}])"));
+}
+
 TEST(ConfigDocument, SaysWhereTheConfigurationIs) {
   for (const auto& [text, advice] :
        {std::pair("kind: InstanceGroup\nspec: {kubelet: {cpuManagerPolicy: static}}", "configz"),
@@ -562,6 +576,9 @@ TEST(ConfigDocument, SaysWhereTheConfigurationIs) {
          "/etc/kubernetes/kubelet.yaml, contents: {inline: 'maxPods: 1'}}]}",
          "pass the contents of '/etc/kubernetes/kubelet.yaml'"},
         {"ignition: {version: 3.4.0}\nstorage: {files: []}", "configuration from the node"},
+        {"write_files:\n- {path: /etc/kubernetes/kubelet.yaml, content: 'maxPods: 1'}",
+         "pass the contents of '/etc/kubernetes/kubelet.yaml'"},
+        {"kubelet_cpu_manager_policy: static", "kubespray '/etc/kubernetes/kubelet-config.yaml'"},
         {"kubernetes: {cpu-manager-policy: static}", "/etc/kubernetes/kubelet/config"}}) {
     const auto parsed = parse_config(text);
     ASSERT_FALSE(parsed) << text;
