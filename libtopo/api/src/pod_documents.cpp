@@ -26,12 +26,24 @@ bool is_list(const nlohmann::json& document) {
          kind->get_ref<const std::string&>().ends_with("List");
 }
 
+/// True for an object of another project whose pod template is where a Deployment has its own, such
+/// as Argo's Rollout and OpenShift's DeploymentConfig.
+bool is_like_deployment(const nlohmann::json& document) {
+  const nlohmann::json* found = &document;
+  for (const char* const key : {"spec", "template", "spec", "containers"}) {
+    found = found != nullptr && found->is_object() ? member(*found, key) : nullptr;
+  }
+  return found != nullptr && found->is_array();
+}
+
 bool is_workload(const nlohmann::json& document) {
   constexpr std::array<std::string_view, 8> kWorkloads = {
       "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet",
       "Job",        "CronJob",   "PodTemplate", "ReplicationController"};
   const std::string kind = text_of(document, "kind");
-  return std::find(kWorkloads.begin(), kWorkloads.end(), kind) != kWorkloads.end();
+  if (kind.empty() || kind == "Pod") return false;
+  return std::find(kWorkloads.begin(), kWorkloads.end(), kind) != kWorkloads.end() ||
+         is_like_deployment(document);
 }
 
 /// Builds a Pod from a workload's template. Domain: a workload.

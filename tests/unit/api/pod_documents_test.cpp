@@ -89,6 +89,18 @@ TEST(PodDocuments, AreThePodTemplatesOfWorkloads) {
       "it");
 }
 
+TEST(PodDocuments, OfOtherProjectsHaveTheTemplateOfADeployment) {
+  const std::string rollout =
+      R"({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "w"},
+          "spec": {"replicas": 2, "template": {"spec": {"containers": [{"name": "c"}]}}}})";
+  EXPECT_EQ(read(rollout),
+            "w [Rollout 'default/w': its pod template is read as one pod (of 2 replicas)]");
+  const auto two = read_pod({{"kind", "LeaderWorkerSet"},
+                             {"spec", {{"leaderWorkerTemplate", {{"workerTemplate", {}}}}}}});
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().message.find("LeaderWorkerSet '': expected a Pod"), 0U);
+}
+
 TEST(PodDocuments, AreFoundInListsOfEveryKind) {
   const std::string deployment =
       R"({"metadata": {"name": "w"}, "spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}})";
