@@ -23,6 +23,8 @@ constexpr std::array kTextForms = {
     OtherForm{"# The following is the parsable format",
               "the output of 'lscpu -p', which has no memory"},
     OtherForm{"# CPU,", "the output of 'lscpu -p', which has no memory"},
+    OtherForm{"processor\t: ", "/proc/cpuinfo alone, which has no NUMA nodes"},
+    OtherForm{"MemTotal: ", "/proc/meminfo alone, which has no CPUs"},
     OtherForm{"available: ", "the output of 'numactl -H', which has no cores and sockets"},
     OtherForm{"<domain", "a domain of libvirt, not a machine"},
     OtherForm{"<capabilities", "libvirt's capabilities of a host"}};
@@ -55,17 +57,21 @@ bool is_kind(const nlohmann::json& object, std::string_view kind) {
          found->get_ref<const std::string&>() == kind;
 }
 
-bool has_nodes(const nlohmann::json& document) {
+/// True for an object of this kind, or a list of such objects.
+bool has_kind(const nlohmann::json& document, std::string_view kind) {
+  if (is_kind(document, kind)) return true;
   const auto items = document.find("items");
   return items != document.end() && items->is_array() && !items->empty() &&
-         items->front().is_object() && is_kind(items->front(), "Node");
+         items->front().is_object() && is_kind(items->front(), kind);
 }
 
 std::optional<std::string> name_document(std::string_view text) {
   const auto document = parse_document(text);
   if (!document || !document->is_object()) return std::nullopt;
-  if (is_kind(*document, "Node") || has_nodes(*document)) {
-    return "a Node of Kubernetes, which has no topology";
+  if (has_kind(*document, "Node")) return "a Node of Kubernetes, which has no topology";
+  if (has_kind(*document, "NodeResourceTopology")) {
+    return "a NodeResourceTopology, which has sums of NUMA nodes but no cores ('pinfold predict "
+           "--nodes' reads it)";
   }
   if (document->contains("lscpu")) return "the output of 'lscpu -J', which has no memory";
   return std::nullopt;
