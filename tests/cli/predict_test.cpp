@@ -211,6 +211,16 @@ TEST_F(PredictCommand, ExitStatusIsOneIfNoNodeAdmitsAndTwoForBadInput) {
   EXPECT_EQ(outcome.err, "pinfold: pod.yaml: kind: 'Pod': expected 'NodeResourceTopology'\n");
 }
 
+TEST_F(PredictCommand, NoNodesAreAnError) {
+  write("pod.yaml", pod("train"));
+  write("none.yaml", "apiVersion: v1\nkind: List\nitems: []\n");
+  const Outcome outcome = run("predict --nodes none.yaml --pod pod.yaml");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err,
+            "pinfold: no NodeResourceTopology in none.yaml: expected at least one, as 'kubectl get "
+            "noderesourcetopologies -o yaml' prints them\n");
+}
+
 constexpr const char* kConfig =
     "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\ntopologyManagerPolicy: restricted\n"
     "topologyManagerScope: pod\n";

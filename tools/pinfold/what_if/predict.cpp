@@ -46,6 +46,12 @@ Result<Fleet> read_fleet(const PredictOptions& options) {
       warn(input_name(file) + ": " + warning);
     }
   }
+  if (fleet.size() == 0 && fleet.unread().empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("no NodeResourceTopology in {}: expected at least one, as 'kubectl get "
+                            "noderesourcetopologies -o yaml' prints them",
+                            input_names(options.nodes)));
+  }
   return fleet;
 }
 
