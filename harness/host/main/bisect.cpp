@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/wait.h>
 
@@ -151,7 +152,8 @@ Json Bisection::run(Reducer& reducer, const GauntletCase& one) const {
   fmt::print("  --bisect: the first commit that fails is {}\n", first->commit.to_string());
   Json found{{"firstCommit", first->commit.hash}};
   if (!first->untestable.empty()) {
-    fmt::print("    or one of {} before it that could not be tested\n", first->untestable.size());
+    fmt::print("    or one of these, which could not be tested: {}\n",
+               fmt::join(first->untestable, ", "));
     found["untestableCommits"] = first->untestable;
   }
   return found;
