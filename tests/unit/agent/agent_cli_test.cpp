@@ -265,9 +265,11 @@ TEST_F(AgentCli, RefusesAConfigurationThatOthersCanWrite) {
     EXPECT_THAT(refused.text, HasSubstr("chmod go-w state/config.yaml")) << command;
   }
   EXPECT_EQ(run("status --insecure-state-dir").status, 0);
-  fs::remove(config);
-  fs::create_symlink("../config.yaml", config);
-  EXPECT_THAT(run("status").text, HasSubstr("'state/config.yaml' is a symbolic link"));
+  for (const char* const target : {"../config.yaml", "missing.yaml"}) {
+    fs::remove(config);
+    fs::create_symlink(target, config);
+    EXPECT_THAT(run("status").text, HasSubstr("'state/config.yaml' is a symbolic link")) << target;
+  }
 }
 
 constexpr const char* kStaticMemory =

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "input.hpp"
+#include "pinfold/agent/open_agent.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/config_document.hpp"
 #include "pinfold/audit/observe.hpp"
@@ -186,13 +187,8 @@ std::string own_config_file(const NodeOptions& options) {
   return options.state_dir + "/config.yaml";
 }
 
-bool has_own_config(const NodeOptions& options) {
-  std::error_code ignored;
-  return std::filesystem::exists(own_config_file(options), ignored);
-}
-
 bool lacks_config(const NodeOptions& options) {
-  return !names_config(options) && !has_own_config(options);
+  return !names_config(options) && !agent::has_config(options.state_dir);
 }
 
 Result<ConfigText> read_config_text(const NodeOptions& options) {

@@ -17,7 +17,6 @@ namespace pinfold::tools {
 
 /// Returns "STATE_DIR/config.yaml", the node's own configuration.
 [[nodiscard]] std::string own_config_file(const NodeOptions& options);
-[[nodiscard]] bool has_own_config(const NodeOptions& options);
 /// Returns whether neither the options nor the state directory have a configuration, so that the
 /// kubelet's defaults apply.
 [[nodiscard]] bool lacks_config(const NodeOptions& options);

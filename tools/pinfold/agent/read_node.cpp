@@ -78,7 +78,7 @@ void warn_of_other(const NodeOptions& options, const Config& config) {
   if (std::filesystem::exists(stored, ignored)) return;
   const auto own = agent::read_config(options.state_dir, "", checkpoint::OwnerCheck::kOff);
   const std::string path = own_config_file(options);
-  if (!own || !has_own_config(options)) return;
+  if (!own || !agent::has_config(options.state_dir)) return;
   Config compared = without_unknown_gates(own->config);
   if (!own->names_profile) compared.profile = config.profile;
   if (compared == config) return;
