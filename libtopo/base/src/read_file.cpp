@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
+#include <utility>
 
 #include "pinfold/base/unique_fd.hpp"
 
@@ -18,23 +20,27 @@ tl::unexpected<Error> fail_too_long(const std::string& name, std::size_t most) {
               fmt::format("read {}: more than {} MiB", name, most >> 20U));
 }
 
-/// Reads to the end. `size` is the size that the file reports and determines the first buffer.
+/// Reads to the end. `size` is the size that the file reports and determines the first buffer,
+/// which is not zeroed: most files are far smaller.
 Result<std::string> read_until_end(int fd, const std::string& name, std::size_t size,
                                    std::size_t most) {
   constexpr std::size_t kFirst = std::size_t{64} << 10U;
-  std::string bytes;
+  // One byte beyond the limit reveals a file that is too large.
+  std::size_t room = std::min(std::max(kFirst, size + 1), most + 1);
+  auto bytes = std::make_unique_for_overwrite<char[]>(room);
   std::size_t used = 0;
   while (used <= most) {
-    // One byte beyond the limit reveals a file that is too large.
-    if (used == bytes.size())
-      bytes.resize(std::min(std::max({kFirst, size + 1, 2 * used}), most + 1));
-    const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
+    if (used == room) {
+      room = std::min(2 * used, most + 1);
+      auto larger = std::make_unique_for_overwrite<char[]>(room);
+      std::copy_n(bytes.get(), used, larger.get());
+      bytes = std::move(larger);
+    }
+    const ssize_t got = ::read(fd, bytes.get() + used, room - used);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_errno(errno, fmt::format("read {}", name));
     used += static_cast<std::size_t>(got);
-    if (got > 0) continue;
-    bytes.resize(used);
-    return bytes;
+    if (got == 0) return std::string(bytes.get(), used);
   }
   return fail_too_long(name, most);
 }
