@@ -33,6 +33,7 @@
 #include <set>
 #include <vector>
 
+#include "crc64.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "roll_forward.hpp"
@@ -155,19 +156,22 @@ FileTexts merged(FileTexts before, const FileTexts& next) {
   return before;
 }
 
-/// Returns the contents of the mark of a journal: "SIZE SUM".
-std::string mark_of(std::string_view journal) {
-  return fmt::format("{} {:016x}\n", journal.size(), content_sum(journal));
-}
-
-/// Returns the size of the marked part of a journal; 0 if the mark is another journal's, or if
-/// something follows that part.
-std::size_t marked_size(const std::string& mark, std::string_view journal) {
+/// What a mark says of a journal: the size and the content_sum() of its synced part.
+struct Mark {
   std::size_t size = 0;
-  const auto number = std::from_chars(mark.data(), mark.data() + mark.size(), size);
-  const bool has_size = number.ec == std::errc() && size <= journal.size();
-  if (!has_size || mark_of(journal.substr(0, size)) != mark) return 0;
-  return journal.find_first_not_of('\0', size) == std::string_view::npos ? size : 0;
+  std::uint64_t sum = 0;
+
+  [[nodiscard]] std::string to_string() const { return fmt::format("{} {:016x}\n", size, sum); }
+};
+
+/// Returns the mark; nullopt if it is another journal's, or if something follows the marked part.
+std::optional<Mark> mark_of(std::string_view journal, const std::string& text) {
+  Mark mark;
+  const auto number = std::from_chars(text.data(), text.data() + text.size(), mark.size);
+  if (number.ec != std::errc() || mark.size == 0 || mark.size > journal.size()) return std::nullopt;
+  mark.sum = content_sum(journal.substr(0, mark.size));
+  const bool is_last = journal.find_first_not_of('\0', mark.size) == std::string_view::npos;
+  return is_last && mark.to_string() == text ? std::optional(mark) : std::nullopt;
 }
 
 bool has_current_version(const std::vector<Record>& records) {
@@ -336,6 +340,7 @@ Result<void> Store::append_to_journal(const std::string& record, bool is_first) 
     PINFOLD_TRY(fs_->sync_directory());
   }
   journal_size_ += record.size();
+  journal_sum_ = crc64_of_both(journal_sum_, content_sum(record), crc64_factor(record.size()));
   ++journal_records_;
   return {};
 }
@@ -417,6 +422,7 @@ void Store::forget_journal() {
   behind_.clear();
   journal_.reset();
   journal_size_ = 0;
+  journal_sum_ = 0;
   journal_room_ = 0;
   journal_records_ = 0;
 }
@@ -426,12 +432,12 @@ bool Store::leave_journal() {
   return leaves_journal_;
 }
 
-/// Writes the mark of the journal.
+/// Writes the mark of the journal. The old mark is removed before: it marks nothing any more, and a
+/// rename that replaces a file makes some file systems write the new one at once.
 Result<void> Store::mark_journal() {
   if (journal_ == nullptr) return {};
-  PINFOLD_LET(const auto bytes, fs_->read(std::string(kJournalFileName)));
-  return write_side_file(kSyncedJournalFileName,
-                         mark_of(std::string_view(bytes.value_or("")).substr(0, journal_size_)));
+  PINFOLD_TRY(fs_->remove(std::string(kSyncedJournalFileName)));
+  return write_side_file(kSyncedJournalFileName, Mark{journal_size_, journal_sum_}.to_string());
 }
 
 Result<void> Store::begin() {
@@ -448,17 +454,18 @@ Result<bool> Store::resume_journal() {
   const std::string name(kJournalFileName);
   PINFOLD_LET(const auto bytes, fs_->read(name));
   PINFOLD_LET(const auto mark, fs_->read(std::string(kSyncedJournalFileName)));
-  const std::size_t size = bytes && mark ? marked_size(*mark, *bytes) : 0;
-  if (size == 0) return false;
+  const auto marked = bytes && mark ? mark_of(*bytes, *mark) : std::nullopt;
+  if (!marked) return false;
   PINFOLD_LET(const auto records, decode_journal(*bytes));
   PINFOLD_LET(auto left, roll_forward(*fs_, records));
   if (!left.fits || !has_current_version(records)) return false;
-  auto file = fs_->reopen(name, size);
+  auto file = fs_->reopen(name, marked->size);
   if (!file) return false;
   PINFOLD_TRY(remove_temporary_files(*fs_));
   PINFOLD_LET(auto files, read_plain(*fs_));
   journal_ = *std::move(file);
-  journal_size_ = size;
+  journal_size_ = marked->size;
+  journal_sum_ = marked->sum;
   journal_room_ = bytes->size();
   journal_records_ = records.size();
   for (const StateFileEntry& entry : kStateFiles) {

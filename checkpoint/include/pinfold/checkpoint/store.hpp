@@ -142,6 +142,7 @@ class Store {
   std::size_t journal_limit_ = kJournalLimit;
   std::unique_ptr<File> journal_;  ///< null if there is none
   std::size_t journal_size_ = 0;   ///< of the committed records
+  std::uint64_t journal_sum_ = 0;  ///< their content_sum()
   std::size_t journal_records_ = 0;
   bool leaves_journal_ = false;  ///< see leave_journal()
   /// The size of the journal before a record that could not be dropped.
