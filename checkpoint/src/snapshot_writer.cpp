@@ -14,9 +14,10 @@
 //
 // Invariants: there is one writer, which holds the store's lock; of the current slot, only what is
 // behind its log is written; a writer that is killed leaves an odd sequence only in the slot that
-// is not current. A state that does not fit gets a new file that replaces the old one by rename;
-// readers of the old file keep their mapping. The boot id makes a snapshot invalid after a reboot,
-// because it is never synced.
+// is not current. A writer continues the file of an earlier one, with the slot that is not current.
+// A state that does not fit gets a new file that replaces the old one by rename; readers of the old
+// file keep their mapping. The boot id makes a snapshot invalid after a reboot, because it is never
+// synced.
 //
 // Cost: a commit is linear in the size of its record, publishing a whole state and reading in that
 // of the state. Neither makes a system call unless the file has to grow. Readers never wait for the
@@ -24,6 +25,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,8 +81,39 @@ void store_text(std::byte* to, std::string_view text) {
   }
 }
 
-/// Creates a new file, because an existing one can have another name (a hard link). Allocates all
-/// blocks: on a full disk, writing to mapped memory without a block would kill the process.
+Header new_header(std::size_t least) {
+  Header header = {};
+  header.magic = snapshot::kMagic;
+  header.version = snapshot::kVersion;
+  header.capacity = std::max(kSmallest, snapshot::whole_words(2 * least));
+  const std::string boot_id = snapshot::read_boot_id();
+  std::copy(boot_id.begin(), boot_id.end(), header.boot_id.begin());
+  return header;
+}
+
+/// Opens the file of an earlier writer; no descriptor if this one cannot continue it: it is another
+/// version's or another boot's, has less room than `least` in a slot, or another name (a hard
+/// link). All its blocks must be allocated: on a full disk, writing to mapped memory without a
+/// block would kill the process.
+UniqueFd open_earlier(const std::string& path, std::size_t least) {
+  constexpr off_t kBlock = 512;  // of st_blocks
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status = {};
+  Header found = {};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  if (::pread(fd.get(), &found, sizeof(found), 0) != ssize_t{sizeof(found)}) return {};
+  const Header own = new_header(least);
+  const bool is_of_this_boot = found.magic == own.magic && found.version == own.version &&
+                               found.boot_id == own.boot_id && own.boot_id.front() != '\0';
+  const Word room = static_cast<Word>(status.st_size) - sizeof(Header);
+  const bool has_room = found.capacity >= least && found.capacity % sizeof(Word) == 0 &&
+                        room % 2 == 0 && found.capacity == room / 2;
+  const bool is_allocated = status.st_blocks * kBlock >= status.st_size;
+  if (!is_of_this_boot || !has_room || !is_allocated || status.st_nlink != 1) return {};
+  return fd;
+}
+
+/// Creates a file with all its blocks, in place of what a killed writer has left.
 Result<UniqueFd> create_file(const std::string& path, const Header& header) {
   (void)::unlink(path.c_str());
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -117,17 +150,15 @@ std::string SnapshotWriter::temp_path() const {
 }
 
 Result<void> SnapshotWriter::try_publish(const std::string& payload) {
-  const bool fits = mapped_ != nullptr && payload.size() + kLeastLog <= mapped_->header().capacity;
+  const std::size_t least = payload.size() + kLeastLog;
   const std::string temp = temp_path();
-  if (!fits) {
-    // The new file replaces the old one; readers of the old one keep their mapping.
-    Header header = {};
-    header.magic = snapshot::kMagic;
-    header.version = snapshot::kVersion;
-    header.capacity = std::max(kSmallest, snapshot::whole_words(2 * (payload.size() + kLeastLog)));
-    const std::string boot_id = snapshot::read_boot_id();
-    std::copy(boot_id.begin(), boot_id.end(), header.boot_id.begin());
-    PINFOLD_LET(const UniqueFd fd, create_file(temp, header));
+  bool is_new = false;
+  if (mapped_ == nullptr || mapped_->header().capacity < least) {
+    UniqueFd fd = open_earlier(path(), least);
+    is_new = !fd;
+    if (is_new) {
+      PINFOLD_LET(fd, create_file(temp, new_header(least)));
+    }
     const MappedFile file(fd, bip::read_write);
     mapped_ = std::make_unique<Mapped>(Mapped{bip::mapped_region(file, bip::read_write)});
   }
@@ -144,7 +175,8 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   store(slot.hash, crc64(payload));
   store(slot.sequence, sequence + 1);
   store(header.generation, next);
-  if (!fits && ::rename(temp.c_str(), path().c_str()) != 0) {
+  // A new file replaces the old one; readers of the old one keep their mapping.
+  if (is_new && ::rename(temp.c_str(), path().c_str()) != 0) {
     return fail_errno(errno, fmt::format("rename to '{}'", path()));
   }
   return {};

@@ -2,6 +2,7 @@
 
 #include "pinfold/checkpoint/snapshot.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -11,8 +12,13 @@
 
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <random>
+#include <string>
 
 #include "pinfold/checkpoint/store.hpp"
 #include "temp_dir.hpp"
@@ -141,6 +147,20 @@ class SnapshotFile : public ::testing::Test {
   [[nodiscard]] std::string file() const {
     return folder_.path() + "/" + std::string(kSnapshotFileName);
   }
+  [[nodiscard]] ino_t inode() const {
+    struct stat status = {};
+    EXPECT_EQ(::stat(file().c_str(), &status), 0);
+    return status.st_ino;
+  }
+  void patch(std::streamoff at, char byte) const {
+    std::fstream out(file(), std::ios::in | std::ios::out | std::ios::binary);
+    out.seekp(at).put(byte);
+  }
+  void commit(const Files& files) const {
+    auto store = Store::open(folder_.path()).value();
+    ASSERT_TRUE(store.commit(files));
+    EXPECT_EQ(read_snapshot(folder_.path()), files);
+  }
   test::TempDir folder_;
 };
 
@@ -158,10 +178,6 @@ TEST_F(SnapshotFile, ExistsWhileTheStoreIsOpenAndFollowsItsCommits) {
 
 TEST_F(SnapshotFile, RejectsAnotherBootOrVersion) {
   { (void)Store::open(folder_.path()).value(); }
-  const auto patch = [&](std::streamoff at, char byte) {
-    std::fstream out(file(), std::ios::in | std::ios::out | std::ios::binary);
-    out.seekp(at).put(byte);
-  };
   patch(16, 'X');  // the boot id
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
   patch(8, 3);  // the previous version: the reader uses read_files(), as after a boot
@@ -170,6 +186,58 @@ TEST_F(SnapshotFile, RejectsAnotherBootOrVersion) {
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kUnsupported);
   patch(0, 'X');
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kCorrupt);
+}
+
+TEST_F(SnapshotFile, IsContinuedByLaterWriters) {
+  commit({"c", "m", "p", "n"});
+  const ino_t first = inode();
+  for (int i = 0; i < 5; ++i) {
+    commit({fmt::format("c{}", i), "m", std::string(1000 * i, 'p'), "n"});
+    EXPECT_EQ(inode(), first) << i;
+  }
+  const Files larger{"c", "m", std::string(500000, 'p'), "n"};
+  commit(larger);
+  EXPECT_NE(inode(), first);
+  { (void)Store::open(folder_.path()).value(); }
+  EXPECT_EQ(read_snapshot(folder_.path()), larger);
+}
+
+TEST_F(SnapshotFile, IsReplacedIfNoWriterCanContinueIt) {
+  namespace fs = std::filesystem;
+  const std::string other_name = folder_.path() + "/linked";
+  const std::map<std::string, std::function<void()>> spoil = {
+      {"another boot", [&] { patch(16, 'X'); }},
+      {"another version", [&] { patch(8, 3); }},
+      {"a capacity beyond its end", [&] { patch(63, 0x7f); }},
+      {"a capacity of another size", [&] { patch(56, 8); }},
+      {"truncated", [&] { fs::resize_file(file(), fs::file_size(file()) - 16); }},
+      {"shorter than its header", [&] { fs::resize_file(file(), 20); }},
+      {"without blocks",
+       [&] {
+         const auto size = fs::file_size(file());
+         fs::resize_file(file(), 4096);
+         fs::resize_file(file(), size);
+       }},
+      {"with another name", [&] { fs::create_hard_link(file(), other_name); }},
+      {"a link", [&] {
+         fs::rename(file(), other_name + "s");
+         fs::create_symlink(other_name + "s", file());
+       }}};
+  for (const auto& [name, spoil_it] : spoil) {
+    SCOPED_TRACE(name);
+    commit({"c", "m", "p", "n"});
+    const ino_t before = inode();
+    spoil_it();
+    if (name == "a link") {
+      EXPECT_FALSE(Store::open(folder_.path()));
+      fs::remove(file());
+    }
+    commit({"d", "m", "p", name});
+    EXPECT_NE(inode(), before);
+  }
+  std::ifstream linked(other_name, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(linked)), {});
+  EXPECT_EQ(bytes.find("with another name"), std::string::npos) << "written through another name";
 }
 
 }  // namespace
