@@ -12,7 +12,7 @@
 
 namespace pinfold {
 
-/// What a run of a hook took, in seconds. CPU time changes less with other load.
+/// How long a run of a hook took, in seconds. CPU time varies less under other load.
 struct HookRun {
   bool is_ok = false;
   double cpu = 0;

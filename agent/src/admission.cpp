@@ -22,7 +22,7 @@
 //
 // This file has all steps of an admission, in the order in which admit() takes them:
 //   1. preview_admission() decides the pods one after another on a copy of the state.
-//   2. check_replaced() and check_forgotten() look at what runs. A preview ends here.
+// 2. check_replaced() and check_forgotten() check what runs. A preview ends here.
 //   3. commit() makes the copy durable, and counts.
 //   4. apply() brings the control groups to the new state.
 // admit_adopted() admits a pod with a container whose group its runtime has made before.
@@ -30,7 +30,7 @@
 namespace pinfold::agent {
 namespace {
 
-/// Says of a rejected pod that it would get no exclusive CPUs even if it fitted.
+/// Notes for a rejected pod that it would get no exclusive CPUs even if it fitted.
 void add_offline(const AdmissionFacts& facts, const NodeState& state, const PodSpec& pod,
                  AdmitOutcome& outcome, Trace* trace) {
   if (facts.offline.empty() || !needs_cpus(facts.node, state, pod)) return;
@@ -164,7 +164,7 @@ Result<NodeView::Decided> NodeView::decide_all(const std::vector<PodSpec>& pods,
   return Decided{std::move(preview), counts, begin};
 }
 
-/// Decides, and checks that nothing that runs loses what it has.
+/// Decides, and checks that no running container loses its resources.
 Result<NodeView::Decided> NodeView::decide_checked(const std::vector<PodSpec>& pods,
                                                    std::vector<Trace>* traces,
                                                    const FromRuntime& shown) const {

@@ -21,9 +21,10 @@
 //   DIRECTORY/POD/CONTAINER/..data  -> ..1
 //   DIRECTORY/POD/CONTAINER/..1/cpus
 //
-// A change writes the files into ..2 and renames a new link over ..data, so that a reader who opens
-// ..data sees all old or all new files. The next change uses ..1 again: who has just followed the
-// old link can still read. Nothing is synced, because the state says what the files should hold.
+// A change writes the files into ..2 and renames a new link over ..data, so that a reader that
+// opens ..data sees all old or all new files. The next change uses ..1 again: a reader that has
+// just followed the old link can still read. Nothing is synced, because the state says what the
+// files should hold.
 
 namespace pinfold::agent {
 namespace {
@@ -94,7 +95,7 @@ Result<void> write_files(const fs::path& directory, const AssignedValues& values
   return {};
 }
 
-/// Reads what an earlier process wrote. What cannot be read is "", and so is written again.
+/// Reads what an earlier process wrote. Unreadable values are "", and so are written again.
 AssignedValues read_files(const fs::path& directory) {
   AssignedValues values;
   for (const auto& [name, value] : assigned_fields()) {

@@ -57,7 +57,7 @@ std::set<std::string> adopted_roots(const Desired& desired) {
   return roots;
 }
 
-/// Finds out where to look, and once what an earlier agent has confined there.
+/// Finds out where to look and, once, what an earlier agent has confined there.
 void ConfinedGroups::look_around(const enforce::Cgroups& cgroups, const Desired& desired) {
   if (!follows_runtime()) search_.roots = adopted_roots(desired);
   if (const auto recognized = recognize(cgroups); !recognized) unread_ = recognized.error();

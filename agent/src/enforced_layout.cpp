@@ -259,8 +259,8 @@ Layout EnforcedLayout::reachable(const Desired& desired, const Observation& obse
   return layout;
 }
 
-/// Returns the CPUs that groups above adopted ones lack, where the adopted ones change: cgroup v1
-/// refuses to give them these.
+/// Returns the CPUs that groups above adopted ones do not have, if the adopted ones change: cgroup
+/// v1 refuses to give them such CPUs.
 CpuSet EnforcedLayout::lost_above(const Layout& before, const Layout& target,
                                   const CpuSet& cpus) const {
   CpuSet lost;

@@ -35,12 +35,12 @@
 //   - state_ changes only after its bytes are durable. Exceptions: dry runs, and changes of no
 //     assignment with Unstored::kIsKept.
 //   - After a failed commit the disk holds the old or the new state. is_uncertain_ then makes the
-//     next commit or checkpoint_journal() write the current state, even if the store knows no
+//     next commit or checkpoint_journal() write the current state, even if the store knows of no
 //     other.
 //   - A damaged .pinfold_pods is copied aside before a commit replaces it.
 //
 // Cost: a commit encodes, compares and writes only the parts of the files that have changed, found
-// by what the states share. What is linear in the number of pods is a walk over pointers.
+// by what the states share. Only a walk over pointers is linear in the number of pods.
 
 namespace pinfold::agent {
 namespace {
@@ -98,8 +98,8 @@ std::string advice(const checkpoint::Files& files, const Node& node, const Agent
       what, some_of(std::move(changes)));
 }
 
-/// Returns the refusal of the CPU manager's file and that of the memory manager's, of which a
-/// kubelet shows one at a time.
+/// Returns the errors of the CPU manager's file and of the memory manager's; a kubelet shows only
+/// one at a time.
 std::vector<StartError> all_refusals(const checkpoint::Files& stored, const Node& node,
                                      const StartError& first) {
   std::vector<StartError> all = {first};

@@ -197,7 +197,7 @@ KnownMachine known_machine(Machine observed, Machine known) {
 KnownMachine machine_to_start_with(Machine observed, const Config& config, checkpoint::Store& store,
                                    const LogSink& log) {
   const auto files = store.load();
-  // Most starts are on the node of the file, and its text is made sooner than read.
+  // Most starts are on the node of the file, and making its text is faster than reading it.
   if (files && files->node == encode_node(observed, config, nullptr)) {
     return {std::move(observed), {}};
   }

@@ -143,7 +143,7 @@ CpuGauges cpu_gauges(const Node& node, const NodeState& state) {
     if (!state.cpu.pods.contains(pod)) by_container |= cpus;
   }
   gauges.exclusive_cpus = assigned.size();
-  // QUIRK: the kubelet has no sample for the others until it assigns CPUs of theirs.
+  // QUIRK: the kubelet has no sample for the others until it assigns their CPUs.
   if (!node.quirks().unused_numa_nodes_have_no_sample) {
     for (const Cpu& cpu : node.machine().cpus()) gauges.cpus_by_node.try_emplace(cpu.numa.value);
   }

@@ -96,8 +96,8 @@ quiet::QuietLevel NodeAgent::quiet_level(const PodUid& pod) const {
 }
 
 /// Returns the CPUs that are to be quiet, by the levels of their pods. Groups that a runtime has
-/// made are isolated here, those of the agent by its plan. Those in a pod shared pool have the CPUs
-/// of other groups, so they cannot be.
+/// made are isolated here, those of the agent by its plan. Groups in a pod shared pool share CPUs
+/// with other groups, so they cannot be isolated.
 quiet::QuietCpus NodeAgent::quiet_cpus(const Desired& desired) const {
   quiet::QuietCpus cpus;
   for (const auto& [name, settings] : desired.layout) {
@@ -195,7 +195,7 @@ Result<ChangeOutcome> NodeAgent::note(const PodNotes& notes) {
   return change(std::move(next), "store the notes of pods", std::set<PodUid>());
 }
 
-/// Adds an adopted group to a state, and notes with what its container ends.
+/// Adds an adopted group to a state, and records what ends its container.
 void NodeAgent::note_adopted(AgentState& next, const ContainerId& container,
                              std::string directory) const {
   bool is_read = true;

@@ -62,7 +62,7 @@ Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options)
   return std::optional(std::move(cgroups));
 }
 
-/// What a state directory says before its state is read.
+/// What is known about a state directory before its state is read.
 struct OpenedDirectory {
   std::optional<checkpoint::Store> store;  ///< nullopt: there is no directory yet
   KnownMachine known;

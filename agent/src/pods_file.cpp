@@ -322,7 +322,7 @@ json baselines_json(const ContainerMap<CpuSet>::OfPod& baselines) {
   return out;
 }
 
-/// Returns the document without pods, divided where they belong.
+/// Returns the document without pods, split where they belong.
 std::pair<std::string, std::string> encode_rest(const AgentState& state) {
   json document = {{"version", kPodsVersion}, {"pods", json::array()}};
   if (const auto stale = stale_pods(state.node); !stale.empty()) {

@@ -23,8 +23,8 @@ Result<bool> has_other_processes(const NodeAgent& agent, const ContainerId& cont
   return false;
 }
 
-/// Returns whether a container has ended that its runtime has not removed. If its processes may be
-/// hidden, it counts as ended only when its group is gone.
+/// Returns whether a container has ended although its runtime has not removed it. If its processes
+/// may be hidden, it counts as ended only when its group is gone.
 bool has_ended(const NodeAgent& agent, const ContainerId& container) {
   const ObservedCgroups& enforced = *agent.enforced();
   if (enforced.has_processes(container).value_or(true)) return false;

@@ -32,7 +32,7 @@ template <class Decode>
   warn_of_side_file(log, name, value.error());
   return std::nullopt;
 }
-/// Returns false if the file cannot be written; then it is unchanged.
+/// Writes the file. Returns false if that fails; then the file is unchanged.
 bool write_side_file(checkpoint::Store& store, std::string_view name, std::string_view bytes,
                      const LogSink& log);
 

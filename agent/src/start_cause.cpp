@@ -42,7 +42,7 @@ void reserve_more(const Machine& machine, const CpuSet& free, std::size_t count,
   }
 }
 
-/// Replaces the `taken` ones of the reserved CPUs by free ones: of the same NUMA nodes as far as
+/// Replaces the `taken` ones of the reserved CPUs with free ones, on the same NUMA nodes as far as
 /// possible, because each may have been meant to keep some for the system.
 CpuSet with_free_cpus(const Node& node, const CpuSet& free, const CpuSet& taken) {
   const Machine& machine = node.machine();
@@ -67,7 +67,7 @@ std::optional<CpuSet> other_reservation(const Node& node, const CpuCheckpoint& s
   return reserved;
 }
 
-/// CPUs that the system reserves and containers have.
+/// Describes CPUs that the system reserves and containers have.
 std::string about_reserved(const Node& node, const CpuCheckpoint& state, const PodNames& names,
                            const CpuSet& taken) {
   const auto other = other_reservation(node, state, taken);
@@ -81,7 +81,7 @@ std::string about_reserved(const Node& node, const CpuCheckpoint& state, const P
       cpus_named(taken));
 }
 
-/// CPUs that the machine lacks. `is_other_machine`: its memory is another, too.
+/// Describes CPUs that the machine does not have. `is_other_machine`: its memory differs, too.
 std::string about_lost(const CpuCheckpoint& state, const PodNames& names, const CpuSet& lost,
                        bool is_other_machine) {
   const std::string what =

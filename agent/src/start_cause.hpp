@@ -11,11 +11,11 @@ namespace pinfold::agent {
 
 /// Why a stored state does not fit a node.
 struct StartCause {
-  /// Sentences without a period: the values that differ, who holds them, and what helps while the
-  /// state stays as it is; "" if none of the known causes applies.
+  /// Sentences without a period: the values that differ, who holds them, and what helps without
+  /// changing the state; "" if none of the known causes applies.
   std::string text;
-  /// The node lacks, or reserves, CPUs that containers of the state have, so that no file for it
-  /// gives these containers what they have now.
+  /// The node reserves or does not have CPUs that containers of the state have, so no state file
+  /// for it lets these containers keep them.
   bool takes_from_containers = false;
 };
 

@@ -230,7 +230,7 @@ std::vector<HeldContainer> held_containers(const Desired& desired, const NodeSta
 
 namespace {
 
-/// Leaves out sizes of huge pages that the machine has reserved no memory for.
+/// Sums the requests; leaves out sizes of huge pages for which the machine reserves no memory.
 std::vector<RequestSum> request_sums(const Node& node, const NodeState& state) {
   const ResourceList requested = requests_of_pods(node.gates(), state);
   std::vector<RequestSum> sums;

@@ -13,7 +13,7 @@ namespace {
 
 using Number = std::uint32_t;
 
-/// Of each group of CPUs from `start` to `end`, the first ones.
+/// The first CPUs of each group of CPUs from `start` to `end`.
 struct BootRegion {
   Number start = 0;
   Number end = 0;
@@ -82,7 +82,7 @@ struct FlaggedList {
   std::string_view list;
 };
 
-/// nullopt: the kernel refuses a flag. It knows no flag that has no comma after it.
+/// Splits a value; nullopt: the kernel refuses a flag. It recognizes a flag only before a comma.
 std::optional<FlaggedList> split_flags(std::string_view value) {
   FlaggedList split;
   bool has_flags = false;

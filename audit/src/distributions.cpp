@@ -46,8 +46,8 @@ bool has_option(const std::vector<std::string>& arguments, const std::string& na
   });
 }
 
-/// Returns the texts of kubelet-arg. Like k3s, makes texts of other values; a kubelet knows no flag
-/// of such a name.
+/// Returns the texts of kubelet-arg. Like k3s, converts other values to texts; no kubelet has a
+/// flag of such a name.
 std::vector<std::string> strings_of(const json& value) {
   std::vector<std::string> strings;
   for (const json& one : value.is_array() ? value : json::array({value})) {

@@ -87,7 +87,7 @@ ObservedBarrier observe_barrier(const Tree& tree, const std::optional<std::strin
   return barrier;
 }
 
-/// Checks the barrier behind NRI: half of one lets containers pass, or none start.
+/// Checks the barrier behind NRI: an incomplete one lets containers pass, or lets none start.
 void check_barrier(const ObservedSystem& system, Checks& checks) {
   const ObservedBarrier& barrier = system.barrier;
   const ObservedService& service = system.service;

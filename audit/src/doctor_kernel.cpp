@@ -39,7 +39,7 @@ struct CpuParameter {
 constexpr CpuParameter kIsolcpus{"isolcpus", &ObservedKernel::isolated, false};
 constexpr CpuParameter kNohzFull{"nohz_full", &ObservedKernel::nohz_full, true};
 
-/// Returns true if reserved CPUs are among the CPUs of a parameter, which it reports.
+/// Returns whether reserved CPUs are among the CPUs of a parameter, and if so reports them.
 bool has_reserved(const ObservedSystem& system, const char* name, const std::string& observed,
                   const CpuSet& cpus, Checks& checks) {
   const CpuSet reserved = reserved_cpus(system);

@@ -12,12 +12,12 @@ namespace pinfold::audit {
 
 [[nodiscard]] ObservedCgroupSetup observe_cgroup_setup(const Tree& tree,
                                                        const std::string& cgroup_root);
-/// `mounts`: only of control groups.
+/// Reads the features. `mounts`: only those of control groups.
 [[nodiscard]] KernelFeatures observe_features(const Tree& tree,
                                               const std::vector<enforce::Mount>& mounts);
-/// `cpusets`: its groups can be units without files.
+/// Reads the systemd settings. `cpusets`: its groups can be units without files.
 [[nodiscard]] ObservedSystemd observe_systemd(const Tree& tree, const ObservedCpusets& cpusets);
-/// `cgroup_root`: if "", is set to that of the service's configuration.
+/// Reads Pinfold's files. `cgroup_root`: if "", set to that of the service's configuration.
 [[nodiscard]] ObservedService observe_service(const Tree& tree, const DoctorOptions& options,
                                               std::string& cgroup_root, Problems& problems);
 
@@ -27,7 +27,7 @@ namespace pinfold::audit {
 /// Reads what other programs need from this machine, and what they have set.
 void observe_neighbours(const Tree& tree, ObservedSystem& system, Problems& problems);
 
-/// `containerd`: as in ObservedService.
+/// Reads the barrier. `containerd`: as in ObservedService.
 [[nodiscard]] ObservedBarrier observe_barrier(const Tree& tree,
                                               const std::optional<std::string>& containerd);
 [[nodiscard]] ObservedQuiet observe_quiet(const Tree& tree, Problems& problems);

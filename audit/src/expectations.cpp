@@ -124,8 +124,8 @@ void add_absent(const Decisions& decisions, const PodNames& names,
 }
 
 /// Returns true if the process is really the first process of a container; that container still
-/// runs even if the process is in another group. If the id has been reused, the process has no pid
-/// namespace of its own and its parent is not a runtime.
+/// runs even if the process is in another group. If the id has been reused, the process does not
+/// have its own pid namespace, and its parent is not a runtime.
 bool is_first_process(const Observed& observed, const ObservedProcess& process) {
   const auto name_of = [&](pid_t pid) {
     const auto found = observed.processes.find(pid);
@@ -151,8 +151,8 @@ void find_moved(Case& made) {
   }
 }
 
-/// Returns the reserved CPUs; also of a reservation by number: the kubelet chooses its CPUs in the
-/// same way at each start.
+/// Returns the reserved CPUs, even for a reservation by number, because the kubelet chooses its
+/// CPUs in the same way at each start.
 CpuSet reserved_of(const Observed& observed) {
   if (!observed.kubelet.config || !observed.machine) return {};
   const Config& config = *observed.kubelet.config;

@@ -19,7 +19,7 @@ struct Decisions {
 
   [[nodiscard]] bool is_static() const { return cpu && cpu->policy == "static"; }
 };
-/// `groups`: for CPU V1, which names containers by their runtime ids.
+/// Reads the state files. `groups`: for CPU V1, which names containers by their runtime ids.
 [[nodiscard]] Decisions read_decisions(const Observed& observed);
 
 /// A container with its group. `group` is nullptr if only the files name it.
@@ -46,7 +46,7 @@ struct Case {
 /// Returns the command that shows a file in a group's directory.
 [[nodiscard]] std::string show_file(const Observed& observed, const std::string& path);
 /// Returns the command that makes the state files fit the configuration of the kubelet. `option`:
-/// of repair, with a blank before it.
+/// an option of repair, with a leading blank.
 [[nodiscard]] std::string repair_command(const ObservedKubelet& kubelet,
                                          std::string_view option = "");
 /// Returns a group's file for a command that fixes something: as the node sees it.

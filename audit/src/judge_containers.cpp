@@ -163,9 +163,9 @@ std::vector<TwiceGiven> twice_given(const CpuCheckpoint& state) {
   return given;
 }
 
-/// Returns the command that gives each CPU in the state file one owner. To remove one of two pods
-/// is not enough: the kubelet then puts all its CPUs into the shared pool, even those that the
-/// other pod has, too. Source: cm/cpumanager/policy_static.go RemoveContainer.
+/// Returns the command that gives each CPU in the state file one owner. Removing one of two pods is
+/// not enough: the kubelet then puts all its CPUs into the shared pool, even those that the other
+/// pod also has. Source: cm/cpumanager/policy_static.go RemoveContainer.
 std::string separate_owners(const Case& given) {
   const auto twice = twice_given(given.decisions.cpu->state);
   const bool is_of_two_pods =

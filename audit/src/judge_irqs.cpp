@@ -18,7 +18,8 @@ CpuSet handled_on(const Observed& observed, const ObservedIrq& irq, const CpuSet
 }
 
 /// Returns why the kernel may refuse to move interrupts off `cpus`. With managed_irq it has moved
-/// all whose queue has other CPUs, too. Source: Linux, admin-guide/kernel-parameters, isolcpus.
+/// every one whose queue also has other CPUs. Source: Linux, admin-guide/kernel-parameters,
+/// isolcpus.
 std::string managed_note(const Case& given, const CpuSet& cpus) {
   const auto& managed = given.observed.isolcpus.managed_irq;
   if (!managed || !managed->contains_all(cpus)) {

@@ -32,7 +32,7 @@ void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKub
                                                         const std::string& root_dir,
                                                         Problems& problems);
 
-/// The locations of the files with the sets and the limit.
+/// Where the files with the cpusets and with the limit are.
 struct CgroupMounts {
   enforce::CgroupVersion version;
   std::string cpusets;  ///< the mount

@@ -28,7 +28,7 @@ Result<std::optional<NodeSet>> list_at(const Tree& tree, const std::string& path
   return std::optional(std::move(list));
 }
 
-/// Returns the online NUMA nodes whose meminfo shows memory: kernels without has_memory.
+/// Returns the online NUMA nodes whose meminfo shows memory, for kernels without has_memory.
 NodeSet with_memory(const Tree& tree, const NodeSet& online) {
   NodeSet nodes;
   for (const CpuId node : online) {

@@ -10,9 +10,9 @@
 /// its systemd unit.
 namespace pinfold::audit {
 
-/// Returns the place of a file; "": of the flags, which distributions have in files of their own.
+/// Returns the place of a file; "": of the flags, which distributions keep in their own files.
 [[nodiscard]] std::string place_of(const ObservedKubelet& kubelet, const std::string& file);
-/// Returns the places that the steps change, each once; without steps, all that set something.
+/// Returns the places that the steps change, each once; without steps, every place with a setting.
 [[nodiscard]] std::vector<std::string> settings_places(const ObservedKubelet& kubelet,
                                                        const std::vector<AdviceStep>& steps);
 

@@ -32,7 +32,7 @@ std::vector<std::string> own_directories(const std::string& unit) {
   return names;
 }
 
-/// Adds the drop-ins by name; of several with one name, the first that systemd finds counts, even
+/// Adds the drop-ins by name; if several have one name, the first that systemd finds counts, even
 /// if it is a link to /dev/null.
 void add_drop_ins(const Tree& tree, const InstalledUnits& units, const std::string& directory,
                   std::map<std::string, std::string>& paths) {

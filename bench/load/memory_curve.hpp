@@ -18,9 +18,9 @@ struct MemorySample {
 /// before it by this much.
 inline constexpr double kMemoryNoiseMib = 1;
 
-/// Returns why the memory is too much: a sample whose total is above the limit, or anonymous memory
+/// Returns why memory use is too high: a sample whose total is above the limit, or anonymous memory
 /// that grows in the second half of the run (see kMemoryNoiseMib); nullopt if it is not. Pages of
-/// the program itself are no growth: each is counted from the first time that its code runs, which
+/// the program itself are not growth: each is counted from the first time that its code runs, which
 /// can be late. With fewer than 8 samples growth is not judged.
 [[nodiscard]] std::optional<std::string> judge_memory(const std::vector<MemorySample>& samples,
                                                       double limit_mib);

@@ -32,8 +32,8 @@ enum class CpuFileVersion { kV1 = 1, kV2, kV3, kV4, kDataOfV4 };
 /// The value of `baselines`.
 struct Baselines {
   ContainerMap<CpuSet> sets;  ///< those that can be read
-  /// All can. No kubelet that writes the key has been observed, so that another value is that of an
-  /// unknown key.
+  /// All of them can. No kubelet that writes the key has been observed, so any other value counts
+  /// as that of an unknown key.
   bool are_all = true;
 };
 
@@ -186,7 +186,8 @@ void put_file(Json& json, const Entries& entries, const CpuCheckpoint& state,
 [[nodiscard]] std::string versioned_go_type(CpuFileVersion version);
 /// Reads the fields in `data` of a V4 file.
 [[nodiscard]] Result<CpuFile> load_data_of(const CpuFile& v4);
-/// `set_name`: the kubelet's name for the default set in its message, which changed in 1.37.
+/// Converts a file. `set_name`: the kubelet's name for the default set in its message, which
+/// changed in 1.37.
 [[nodiscard]] Result<CpuCheckpoint> to_state(CpuFile file, std::optional<std::string_view> policy,
                                              std::string_view set_name);
 

@@ -21,7 +21,7 @@ void join(EncodedEntries::Group& group, bool is_first) {
   group.dump = std::make_shared<const DumpPart>(is_first ? dump.substr(1) : std::move(dump));
 }
 
-/// Moves the entries after the first `left` to a group of their own.
+/// Moves the entries after the first `left` to a separate group.
 EncodedEntries::Group divide(EncodedEntries::Group& group, std::size_t left) {
   const auto middle = std::next(group.entries.begin(), static_cast<std::ptrdiff_t>(left));
   EncodedEntries::Group half;

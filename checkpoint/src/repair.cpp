@@ -166,7 +166,7 @@ FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const C
   return file;
 }
 
-/// Restores what could not be read of a file, and notes what is lost.
+/// Restores the unreadable part of a file, and notes what is lost.
 template <class State, class Other>
 void restore(const Node& node, const Damage& damage, const Other& other, State& state,
              Notes& notes) {

@@ -25,7 +25,7 @@ class Claims {
   }
 
  private:
-  /// `one`, `more`: why they are dropped, of one CPU and of several.
+  /// Drops CPUs. `one`, `more`: the reason, for one CPU and for several.
   void drop(const std::string& object, CpuSet& cpus, const CpuSet& gone, std::string_view one,
             std::string_view more) {
     if (gone.empty()) return;

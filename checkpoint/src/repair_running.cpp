@@ -28,7 +28,7 @@ bool names_pod(const State& state, const PodUid& pod) {
   return state.assignments.contains(pod) || state.pods.contains(pod);
 }
 
-/// Why a container of this name and pod is not identified; "": it is.
+/// Returns why a container of this name and pod is not identified; "": it is.
 template <class State, class Other>
 std::string doubt_about_name(const OtherFiles& others, const State& state, const Other& other,
                              const RunningContainer& one) {
@@ -105,7 +105,7 @@ class CpuReader {
     return "";
   }
 
-  /// Names what of the file has some of these CPUs, apart from the pod itself; "": nothing.
+  /// Names what in the file has some of these CPUs, apart from the pod itself; "": nothing.
   [[nodiscard]] std::string holder(const PodUid& pod, const CpuSet& cpus) const {
     if (before_.default_set.intersects(cpus)) return "the shared pool";
     for (const auto& entry : before_.assignments) {
@@ -159,7 +159,7 @@ class CpuReader {
         [](const RunningContainer& one) { return one.qos != QosClass::kGuaranteed; });
   }
 
-  /// Takes the CPUs of all containers of a pod for its reservation, if they are as many.
+  /// Takes the CPUs of all containers of a pod for its reservation, if their number is right.
   void read_pod(const PodSpec& pod) {
     CpuSet cpus;
     const RunningContainer* first = nullptr;
@@ -175,7 +175,7 @@ class CpuReader {
     note(pod.uid.value, cpus, *first);
   }
 
-  /// Takes the CPUs in no set for the shared pool if all containers that share run on them.
+  /// Takes the CPUs in no set for the shared pool if all sharing containers run on them.
   void read_pool() {
     CpuSet pool = in_no_set(node_, cpu_);
     const RunningContainer* first = nullptr;
@@ -250,7 +250,7 @@ class MemoryReader {
     return pod == nullptr ? !has_gate() : !has_pod_entry(node_, *pod);
   }
 
-  /// Returns the request of a container, or else all that the counters of its NUMA nodes lack.
+  /// Returns the request of a container, or else all that is missing from its NUMA nodes' counters.
   [[nodiscard]] std::vector<MemoryBlock> blocks_of(const RunningContainer& one) const {
     const PodSpec* const pod = find_pod(others_, one.id.pod);
     const Container* const container = pod == nullptr ? nullptr : pod->find(one.id.name);

@@ -19,11 +19,12 @@ struct Doubt {
 /// Returns the others that may have been lost. `memory` and `cpu` are the contents of the other
 /// state file.
 ///
-/// CPUs are certain if a container of a Guaranteed pod that the files or the kubelet's directories
-/// know has as many as it asks for, and neither another container, nor what could be read of the
-/// file, nor the system has any of them. NUMA nodes are certain if the container is bound to a part
-/// of the machine, or there is only one, and its request is known or is all that the counters of
-/// its NUMA nodes lack. If no shared pool could be read, it is what all containers that share have.
+/// CPUs are certain if a container of a Guaranteed pod (known from the files or the kubelet's
+/// directories) has as many as it requests, and none of them belongs to another container, to the
+/// readable part of the file or to the system. NUMA nodes are certain if the container is bound to
+/// a part of the machine, or there is only one, and its request is known or is exactly what the
+/// counters of its NUMA nodes miss. If no shared pool could be read, it is the set that all sharing
+/// containers have.
 [[nodiscard]] std::vector<Doubt> restore_running(const Node& node, const Damage& damage,
                                                  const MemoryCheckpoint& memory, CpuCheckpoint& cpu,
                                                  Notes& notes);

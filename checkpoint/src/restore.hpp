@@ -33,7 +33,7 @@ inline tl::unexpected<Error> other_policy(std::string_view prefix, std::string_v
                              prefix, go::quote(configured), go::quote(stored)));
 }
 
-/// Returns why no kubelet starts from a file with this policy; "" if one has it.
+/// Returns why no kubelet starts from a file with this policy; "" if the policy is known.
 inline std::string find_policy_error(std::string_view stored,
                                      std::initializer_list<std::string_view> known) {
   if (std::find(known.begin(), known.end(), stored) != known.end()) return "";
@@ -76,8 +76,8 @@ auto versioned_field(JsonReader& json, std::string_view name, bool known, const 
   return JsonReader::Field<decltype(read)>{name, read, embedded};
 }
 
-/// Returns true if a CpuFile is V4 or a MemoryFile is V3, valid or not. It is then read as nothing
-/// else.
+/// Returns true if a CpuFile is V4 or a MemoryFile is V3, valid or not. It is then read as no other
+/// version.
 template <class File>
 bool is_newest(const File& file) {
   return !file.data.empty() || file.data_checksum != 0;

@@ -25,7 +25,7 @@ bool matches(const std::optional<std::string>& bytes, const Known& known) {
 /// How a file compares with the journal.
 enum class Found { kNewest, kOlder, kTorn, kForeign };
 
-/// `history`: the contents that the journal knows, newest last.
+/// Compares a file. `history`: the contents that the journal knows, newest last.
 Found compare(const std::optional<std::string>& bytes, const std::vector<Known>& history) {
   const auto is_it = [&](const Known& known) { return matches(bytes, known); };
   if (is_it(history.back())) return Found::kNewest;

@@ -12,8 +12,8 @@
 namespace pinfold::checkpoint {
 
 /// Returns the longest prefix of a text that closing brackets can complete to one JSON value, with
-/// these brackets: it ends after the last complete value or opening bracket, or in the value of the
-/// member `data` of the whole, a string that is closed, too. "" if there is no bracket. An object
+/// these brackets. It ends after the last complete value or opening bracket, or within the string
+/// of the outermost member `data`, which is then closed, too. "" if there is no bracket. An object
 /// or array without a syntax error is returned unchanged.
 [[nodiscard]] std::string close_json(std::string_view text);
 
@@ -51,7 +51,8 @@ template <class State>
 struct Salvaged {
   std::string policy;  ///< "" if it could not be read
   State state;
-  /// The text has the key, perhaps without all of its value, or `data` ends before it could.
+  /// The text has the key, perhaps with an incomplete value, or `data` ends before the key would
+  /// come.
   bool may_have_baselines = false;
   std::vector<Note> lost;
 };

@@ -1,4 +1,4 @@
-// Decides which groups a container may adopt, and finds the one name of a group.
+// Decides which groups a container may adopt, and finds the canonical name of a group.
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What GroupReader offers of other files, which include its own.
+// The functions of GroupReader that need other headers, which include its own.
 
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/enforce/group.hpp"

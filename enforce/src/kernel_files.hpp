@@ -29,7 +29,7 @@ inline std::string_view next_field(std::string_view& rest, char separator) {
   return field;
 }
 
-/// Returns false if `text` is anything but a number.
+/// Parses a number. Returns false if `text` is anything else.
 template <class Number>
 bool read_number(std::string_view text, Number& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);

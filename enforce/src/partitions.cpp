@@ -31,7 +31,7 @@ Result<void> set_if_exists(const Group& group, const char* file, const std::stri
   return done;
 }
 
-/// `kept`: CPUs of partitions below that stay; without these CPUs they would end.
+/// Ends a partition. `kept`: CPUs of partitions below that stay; without these they would end.
 Result<void> end_partition(const Group& group, const CpuSet& kept = {}) {
   if (!group.is_v2()) {
     PINFOLD_TRY(set_if_exists(group, kBalanceV1, "1"));

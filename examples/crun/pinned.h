@@ -15,8 +15,8 @@
  * freed with free(). */
 char* pinned_create(const char* id, const char* cpu, const char* memory, pid_t pid);
 
-/** Releases what the container `id` has. Its processes must have ended; its cgroup may be gone. May
- * be called twice. Returns as pinned_create. */
+/** Releases the resources of the container `id`. Its processes must have ended; its cgroup may be
+ * gone. May be called twice. Returns the same as pinned_create. */
 char* pinned_delete(const char* id);
 
 #endif

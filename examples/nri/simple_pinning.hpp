@@ -12,16 +12,16 @@ namespace simple_pinning {
 namespace api = pinfold::nri::api;
 using pinfold::CpuSet;
 
-/// The minimum that pins: a container whose CPU limit is a whole number gets that many exclusive
-/// CPUs, and all others share the rest. It assumes that its answers take effect; docs/nri.md
-/// ("Walls") lists what can go wrong.
+/// The smallest plugin that pins: a container whose CPU limit is a whole number gets that many
+/// exclusive CPUs, and all others share the rest. It assumes that its answers take effect;
+/// docs/nri.md ("Walls") lists what can go wrong.
 class SimplePinning {
  public:
   /// `reserved` is always shared.
   SimplePinning(CpuSet all, CpuSet reserved)
       : all_(std::move(all)), reserved_(std::move(reserved)) {}
 
-  /// Takes over what the runtime has on record.
+  /// Takes over the containers that the runtime already has.
   void synchronize(const api::SynchronizeRequest& request);
   /// Errors: kNotFound if too few CPUs are free.
   [[nodiscard]] pinfold::Result<api::CreateContainerResponse> create(

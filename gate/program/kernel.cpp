@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kSmallFile = 4096;
 constexpr std::size_t kListSize = 32768;  // of any list below CpuBits::kMaxCpus
-/// Of a CPU state file: 500 pods need about 60 KB.
+/// The largest CPU state file; 500 pods need about 60 KB.
 constexpr std::size_t kLargestState = std::size_t{4} << 20U;
 
 // Buffers that exist from the start, so that no step can run out of memory.
@@ -30,7 +30,7 @@ std::string_view hierarchy(const GroupPath& group, std::string_view controller) 
   return group.is_v1 ? controller : "";
 }
 
-/// Reads the CPUs on which a group can run: of the nearest group above that has the controller.
+/// Reads the CPUs on which a group can run, from the nearest group above that has the controller.
 CpuBits effective_cpus(const Options& options, GroupPath group) {
   const std::string_view file = group.is_v1 ? "/cpuset.effective_cpus" : "/cpuset.cpus.effective";
   for (;;) {

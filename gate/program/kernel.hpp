@@ -15,7 +15,7 @@ namespace pinfold::gate {
 /// has ended.
 [[nodiscard]] std::optional<ProcessGroups> groups_of(std::int64_t pid);
 
-/// Returns what the kernel shows of a container.
+/// Observes a container in the kernel.
 [[nodiscard]] ShownCpus observe(const Options& options, const HookedContainer& container,
                                 const ProcessGroups& groups);
 

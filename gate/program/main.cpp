@@ -2,16 +2,16 @@
 //
 // A container runtime runs this program as its OCI hook createRuntime: the container's group and
 // first process exist, its program does not run yet, and the runtime waits. The program ends with
-// status 0 once the kernel shows what was decided for the container, else with 1, and the runtime
+// status 0 once the kernel agrees with the decision for the container, else with 1, and the runtime
 // then deletes the container.
 //
-// What was decided is read from the snapshot in the state directory, which the service publishes
-// before any answer. If the kernel shows something else, or the snapshot cannot be read, the
-// service is asked to adopt the group; only if it does not until the time limit, the program acts
-// itself. It never waits for NRI: the runtime calls START_CONTAINER after this hook.
+// The decision is read from the snapshot in the state directory, which the service publishes before
+// any answer. If the kernel shows something else, or the snapshot cannot be read, the program asks
+// the service to adopt the group; it acts itself only if the service does not do so within the time
+// limit. It never waits for NRI: the runtime calls START_CONTAINER after this hook.
 //
-// Invariants: no allocation; every wait ends at the time limit; an alarm ends what hangs outside
-// of waits (a state directory on a network, say) soon after it.
+// Invariants: no allocation; every wait ends at the time limit; soon after it, an alarm ends
+// anything that hangs outside of waits (a state directory on a network, say).
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-/// What the gate needs of the operating system. Nothing here allocates.
+/// The gate's access to the operating system. Nothing here allocates.
 namespace pinfold::gate {
 
 /// Returns the time of CLOCK_MONOTONIC in milliseconds.

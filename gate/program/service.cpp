@@ -62,7 +62,7 @@ bool receive_line(int connection, std::span<char> buffer, std::string_view& line
   return false;
 }
 
-/// The names come from JSON and keep its escapes; a directory that needs one is not adopted.
+/// Builds the request. Names keep their JSON escapes; a directory that needs one is not adopted.
 std::string_view request_of(const StateName& owner, std::string_view directory, std::int64_t end_ms,
                             std::span<char> buffer) {
   if (directory.find_first_of("\"\\") != directory.npos) return "";

@@ -174,7 +174,7 @@ class SnapshotBytes {
     return *size - 1 <= payload.size() && out.assign(payload.substr(0, *size - 1));
   }
   [[nodiscard]] Word at(std::size_t offset) const {
-    // The builtin, because <atomic> needs threads that the program's C library has not.
+    // The builtin, because <atomic> needs threads that the program's C library does not have.
     return __atomic_load_n(reinterpret_cast<const Word*>(bytes_.data() + offset), __ATOMIC_ACQUIRE);
   }
   [[nodiscard]] Word capacity() const { return at(offsetof(Header, capacity)); }

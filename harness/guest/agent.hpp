@@ -82,7 +82,7 @@ void mount_or_note(const char* type, const char* where);
 /// Shuts the machine down; QEMU's exit status becomes (code << 1) | 1.
 [[noreturn]] void end_machine(int code);
 
-/// Mounts the cgroup hierarchies: version 2, or what the kernel argument pinfold_cgroup says: v1,
+/// Mounts the cgroup hierarchies: version 2, or, if the kernel argument pinfold_cgroup says so, v1
 /// or hybrid (cpu and hugetlb on version 1, all others on version 2).
 void set_up_cgroups(Agent& agent);
 /// Returns a group and all groups below it, sorted. Sets `failed` if they cannot be read.
@@ -139,7 +139,7 @@ struct Spawn {
 /// `running`. `except`: a child that another function waits for.
 void reap(Agent& agent, pid_t except = -1);
 
-/// Starts a child that runs `work`, whose report is that of stop_recorder(). It must return soon
+/// Starts a child that runs `work`, whose result stop_recorder() reports. `work` must return soon
 /// after recorder_ends(). `name`: for messages.
 [[nodiscard]] Json start_recorder(RecordingChild& recorder, const std::string& name,
                                   const std::function<Json()>& work);
@@ -161,14 +161,14 @@ struct SampleRequest {
 /// if the group was removed), then an empty line.
 [[nodiscard]] Json stop_sampler(Agent& agent);
 
-/// Starts to record where tasks in groups below `root`, a full path, run (ContainerRuns).
+/// Starts recording where tasks in groups below `root`, a full path, run (ContainerRuns).
 [[nodiscard]] Json start_witness(Agent& agent, const std::string& root);
 /// Adds a mark to the record.
 [[nodiscard]] Json mark_witness(const Agent& agent, int number);
-/// Stops it. Reports the record ("runs") and how much of it is missing: "lost" events, "unknown"
-/// tasks, "overflow".
+/// Stops the witness. Reports the record ("runs") and how much of it is missing: "lost" events,
+/// "unknown" tasks, "overflow".
 [[nodiscard]] Json stop_witness(Agent& agent);
-/// Removes what a witness whose process was killed has left in the kernel.
+/// Removes what a killed witness has left in the kernel.
 void drop_witness(Agent& agent);
 
 /// Loads kernel modules and their dependencies from /lib/modules/NAME.
@@ -187,7 +187,8 @@ void drop_witness(Agent& agent);
 
 /// Records the state of the guest: processes, mounts, cgroups, files, kernel settings.
 [[nodiscard]] Json remember(Agent& agent);
-/// Restores that state for another scenario. The error names the first remaining difference.
+/// Restores the recorded state for another scenario. The error names the first remaining
+/// difference.
 [[nodiscard]] Json reset(Agent& agent);
 
 /// Sends "text" to a Unix socket and reports the complete answer.
@@ -201,8 +202,8 @@ int payload_main(int argc, char** argv);
 /// else runs. Simulates a guest that hangs, for tests of the host.
 int hog_main();
 
-/// `pinfold-guest restless`: works for a moment on each CPU that its cpuset allows, in turns, so
-/// that a witness sees at once where it may run.
+/// `pinfold-guest restless`: works for a moment on each CPU of its cpuset in turn, so that a
+/// witness sees at once where it may run.
 int restless_main();
 
 /// `pinfold-guest pause`: waits until SIGTERM or SIGINT, like the pause container of a pod.

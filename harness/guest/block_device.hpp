@@ -28,7 +28,7 @@ class BlockDevice {
 
   /// Starts to log writes. Returns the current contents of the disk.
   [[nodiscard]] Pages start_log();
-  /// The number of entries in the log.
+  /// Returns the number of entries in the log.
   [[nodiscard]] std::size_t position();
   [[nodiscard]] BlockLog log();
 

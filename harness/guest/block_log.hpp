@@ -21,7 +21,7 @@ using harness::WriteLoss;
 /// The smallest sector of a disk, in bytes.
 inline constexpr std::size_t kSectorBytes = 512;
 
-/// The bytes of a disk. Pages that were never written are zero, or those of `below`.
+/// The bytes of a disk. Pages that were never written are zero, or are those of `below`.
 class Pages {
  public:
   /// `below` is only read, and must outlive this object.
@@ -31,7 +31,7 @@ class Pages {
   void read(std::uint64_t offset, char* into, std::size_t size) const;
   void write(std::uint64_t offset, std::string_view bytes);
   [[nodiscard]] Pages copy() const;
-  /// A sum that is equal for disks with equal bytes.
+  /// Returns a sum that is equal for disks with equal bytes.
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
 
   static constexpr std::size_t kBytes = 4096;  ///< of a page

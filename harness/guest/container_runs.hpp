@@ -1,6 +1,6 @@
 #pragma once
 
-// Where tasks of containers ran, out of the kernel's record of all tasks. Pure: no files.
+// Where tasks of containers ran, from the kernel's record of all tasks. Pure: no files.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,18 +23,18 @@ struct KnownTask {
   int process = 0;
   std::string group;    ///< its path in the hierarchy: "/kubepods/podA/c"
   std::string program;  ///< that it runs
-  int stops_cpu = -1;   ///< the kernel's task that takes this CPU offline: migration/N
+  int stops_cpu = -1;   ///< it is the kernel's task that takes this CPU offline: migration/N
 };
 
-/// Returns true for a task that was forked into a group, which no event names. Its group has to be
-/// asked for while it lives, which may be until the event is read: the reader puts it into `text`.
+/// Returns true for a task that was forked into a group, which no event names. The reader asks for
+/// the group while the task lives, which may be until the event is read, and puts it into `text`.
 [[nodiscard]] bool is_forked_into_group(const TaskEvent& event);
 
-/// Reduces the events of all tasks to those of tasks in groups below a root, once they have
-/// executed a program there: until then they run the code of a runtime that makes a container.
+/// Reduces the events of all tasks to those of tasks in groups below a root that have executed a
+/// program there. Until then they run the code of a runtime that makes a container.
 class ContainerRuns {
  public:
-  /// Asks for the group of a task that an event does not tell; nullopt: the task has ended.
+  /// Returns the group of a task if an event does not name it; nullopt: the task has ended.
   using GroupOf = std::function<std::optional<std::string>(int task)>;
 
   /// `root`: "/kubepods". `hierarchy`: its number in /proc/PID/cgroup.
@@ -42,7 +42,7 @@ class ContainerRuns {
 
   /// Adds a task before the first event.
   void know(const KnownTask& known);
-  /// Adds an event. Events have to come in the order of time.
+  /// Adds an event. Events must come in order of time.
   void add(const TaskEvent& event);
   /// Ends what still runs.
   void finish(std::int64_t time);
@@ -57,11 +57,11 @@ class ContainerRuns {
   ///   m NUMBER TIME                a mark by the host
   /// Runs end at each of the other facts but `g`.
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// Returns how many switches do not follow from the one before, or came too late.
+  /// Returns the number of switches that do not follow from the previous one, or came too late.
   [[nodiscard]] std::uint64_t gaps() const { return gaps_; }
-  /// Describes the first of them; "" if there is none.
+  /// Describes the first such switch; "" if there is none.
   [[nodiscard]] const std::string& first_gap() const { return first_gap_; }
-  /// Returns how many tasks ran after the first mark whose group is not known.
+  /// Returns the number of tasks of unknown group that ran after the first mark.
   [[nodiscard]] std::size_t unknown() const { return unknown_.size(); }
 
  private:
@@ -116,7 +116,7 @@ class ContainerRuns {
   std::map<std::string, int> groups_;
   std::vector<std::size_t> begun_;  ///< tasks by group
   std::int64_t time_ = 0;           ///< of the last event
-  std::int64_t cut_ = 0;            ///< before that everything is written
+  std::int64_t cut_ = 0;            ///< everything before it is written
   bool is_marked_ = false;
   std::uint64_t gaps_ = 0;
   std::string first_gap_;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What tracefs records of tasks: the kernel's ring buffers as values. Pure: no files.
+// What tracefs records about tasks: the kernel's ring buffers as values. Pure: no files.
 
 #include <array>
 #include <cstddef>
@@ -45,7 +45,7 @@ struct TraceFormat {
   int id = -1;
   std::map<std::string, Field, std::less<>> fields;
 };
-/// Reads what it understands of a format; `id` is -1 if there is none.
+/// Reads the known parts of a format; `id` is -1 if there is none.
 [[nodiscard]] TraceFormat parse_trace_format(std::string_view text);
 
 /// Returns the folder of an event below events/: "sched/sched_switch".
@@ -53,7 +53,8 @@ struct TraceFormat {
 
 /// By TaskEventKind.
 using TraceFormats = std::array<TraceFormat, kTaskEventKinds>;
-/// Returns the first event and field that decode_page() needs and a kernel does not have; "": none.
+/// Returns the first event and field that decode_page() needs and a kernel does not provide; "":
+/// none.
 [[nodiscard]] std::string missing_trace_field(const TraceFormats& formats);
 
 struct DecodedPage {

@@ -1,4 +1,4 @@
-/* CHECK(condition) counts a condition that does not hold, and says where it stands. */
+/* CHECK(condition) counts a condition that does not hold, and prints its file and line. */
 #ifndef PINFOLD_TESTS_ABI_CHECK_H
 #define PINFOLD_TESTS_ABI_CHECK_H
 

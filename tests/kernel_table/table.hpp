@@ -58,12 +58,12 @@ struct TableRow {
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<int> state_of(std::string_view partition);
 
-/// Errors: kInvalidArgument.
+/// Parses a row. Errors: kInvalidArgument.
 [[nodiscard]] Result<TableRow> parse_row(std::string_view text,
                                          TableKind kind = TableKind::kInPartition);
 
-/// The rows of TEST_MATRIX and REMOTE_TEST_MATRIX in the script, which may use variables of the
-/// script. A script with the second one is Linux 7's.
+/// Parses the rows of TEST_MATRIX and REMOTE_TEST_MATRIX in the script, which may use its
+/// variables. A script with REMOTE_TEST_MATRIX is Linux 7's.
 /// Errors: kInvalidArgument, with the line.
 [[nodiscard]] Result<std::vector<TableRow>> parse_table(std::string_view script);
 

@@ -6,7 +6,7 @@
 
 #include "pinfold/decide/decide.hpp"
 
-/// What the cost of an admission is measured with.
+/// Nodes and pods for measuring the cost of an admission.
 namespace pinfold::test {
 
 /// 512 CPUs and 1 TiB on two NUMA nodes.

@@ -17,8 +17,8 @@
 /// other. Shares no code with the other judges of a world.
 namespace pinfold::world {
 
-/// Returns what a refusal of a resize says without its advice, which depends on the CPUs that are
-/// offline: an order of calls does not have them. The model compares it.
+/// Returns the message of a rejected resize without its advice, which depends on the offline CPUs;
+/// an order of calls does not contain them. The model compares this text.
 [[nodiscard]] std::string refusal_text(const NotResized& refused);
 
 /// The service restarted: what was only in its memory is gone.

@@ -31,7 +31,7 @@ struct ExpectedPlan {
 [[nodiscard]] bool can_move(const Node& node, const agent::AgentState& from, const Node& to,
                             const agent::AgentState& after);
 
-/// Returns true if a plan changes nothing that is stored about the node before.
+/// Returns true if a plan does not change what is stored about the previous node.
 [[nodiscard]] bool is_repetition(const Node& node, const NodeState& state, const Config& to,
                                  const NodeState& next);
 

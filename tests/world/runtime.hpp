@@ -50,8 +50,8 @@ class Runtime {
 
   using Gate = std::function<AtGate(const Pod&, const Container&)>;
 
-  /// `kernel` must outlive it. `gate`: called as the OCI hook createRuntime of each container with
-  /// a group of its own. `changed`: called after the runtime has changed a group's cpuset.
+  /// `kernel` must outlive it. `gate`: called as the OCI hook createRuntime of each container that
+  /// has its own group. `changed`: called after the runtime has changed a group's cpuset.
   Runtime(test::ModelKernel& kernel, Ask ask, Gate gate,
           std::function<void(const std::string&)> changed, Events events)
       : kernel_(&kernel),

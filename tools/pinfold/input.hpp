@@ -41,7 +41,7 @@ namespace pinfold::tools {
 [[nodiscard]] Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,
                                                      RejectedPods rejected = RejectedPods::kSkip);
 
-/// --no-validation, for commands that read pods from users.
+/// Declares --no-validation, for commands that read pods from users.
 [[nodiscard]] cli::Option no_validation_option(bool& is_set);
 
 }  // namespace pinfold::tools

@@ -57,7 +57,7 @@ void warn(const std::string& message, std::string_view code = {});
 /// before.
 [[nodiscard]] int exit_status(const Result<ExitStatus>& outcome);
 
-/// --output text|json.
+/// Declares --output text|json.
 [[nodiscard]] cli::Option output_option(OutputFormat& format);
 
 }  // namespace pinfold::tools

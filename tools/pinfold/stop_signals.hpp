@@ -20,7 +20,7 @@ class StopSignals {
   /// Waits for a signal or the timeout. Returns true if a signal has arrived, now or earlier.
   [[nodiscard]] bool wait(std::chrono::milliseconds timeout);
 
-  /// A descriptor that is readable after a signal, for waiting for other events as well.
+  /// Returns a descriptor that is readable after a signal, for waiting for other events as well.
   [[nodiscard]] int fd() const { return fd_.get(); }
 
  private:

@@ -24,13 +24,12 @@ namespace pinfold::capi {
 /// Sets *error to a copy of the message, unless the caller passed NULL.
 void set_message(char** error, std::string_view message) noexcept;
 
-/// Notes the errno that the function of the C interface which now runs on this thread will set; 0:
-/// none.
+/// Records the errno that the C function running on this thread will set; 0: none.
 void note_errno(int number) noexcept;
-/// Sets errno to it, as the last step.
+/// Sets errno to the recorded number, as the last step.
 void set_errno() noexcept;
 
-/// Thrown if a callback breaks the rules of its description, where the interface has no errors.
+/// Thrown if a callback breaks the rules of its description and cannot return an error.
 class CallbackFailure final : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -51,7 +50,7 @@ class CallbackFailure final : public std::runtime_error {
 
 /// Reads a Pod and applies the kubelet's defaults. Errors: kInvalidArgument.
 [[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document);
-/// The pod of a manifest, and what to say about it.
+/// The pod of a manifest, and what the caller should know about it.
 struct ManifestPod {
   PodSpec spec;
   std::vector<std::string> notes;

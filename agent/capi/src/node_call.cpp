@@ -45,7 +45,7 @@ Result<verbs::NodeConfig> read_config(const pinfold_node& node,
   return verbs::node_config_of(std::move(parsed), node.config);
 }
 
-/// Checks that a service can do the calls of a node as its options ask.
+/// Checks that a service can execute the calls of a node as its options ask.
 Result<void> check_service(const pinfold_node& node, const socket::Hello& hello) {
   const agent::AgentOptions& options = node.agent_options;
   const bool has_groups = options.open_cgroups != nullptr;

@@ -30,11 +30,12 @@ struct pinfold_node {
   std::optional<std::string> config_file;
   pinfold::agent::AgentOptions agent_options;
   std::vector<pinfold::capi::HintCallbacks> hint_providers;
-  /// True if the cgroups are not this kernel's; then process ids are not of this machine.
+  /// True if the cgroups are not this kernel's; then process ids mean nothing on this machine.
   bool has_own_hierarchy = false;
   std::string socket = {};  ///< of a service; "": none is asked
   /// Whether a service must have the configuration and the machine that the options name. False if
-  /// they name none, and after the service was reconfigured: it answers before it has changed.
+  /// they name none, and after a reconfiguration of the service, which answers before it has
+  /// switched.
   bool names_config = false;
   bool names_machine = false;
 };
@@ -62,12 +63,12 @@ class NodesLock {
   std::unique_ptr<bool, Reset> is_held_;  ///< reset before the mutex is unlocked
 };
 
-/// Opens the session of one call: with the service that has the state directory, or with an own
-/// agent. If the machine was discovered, an own agent discovers it again after CPUs went offline or
-/// came online. Errors: kUnsupported if a service has the state directory, but could not call the
-/// callbacks of the node.
+/// Opens the session of one call: with the service that owns the state directory, or with its own
+/// agent. If the machine was discovered, its own agent discovers it again after CPUs went offline
+/// or came online. Errors: kUnsupported if a service owns the state directory, but could not call
+/// the callbacks of the node.
 [[nodiscard]] Result<socket::NodeSession> open_session(pinfold_node& node);
-/// Where the parts of the node come from if it is reconfigured.
+/// Returns where the parts of the node come from if it is reconfigured.
 [[nodiscard]] verbs::NodeSource source_of(pinfold_node& node);
 
 /// Makes the hint providers of a node for a machine.
@@ -83,18 +84,18 @@ void log_warnings(const pinfold_node& node, std::string_view about,
 /// next one while that is possible (agent::NodeAgent::leave_journal).
 enum class AtEnd { kCheckpoint, kLeaveJournal };
 
-/// Ends a call with an own agent; a service checkpoints by itself. Logs a failure as a warning,
-/// which is also the message of the error.
+/// Ends a call with its own agent; a service checkpoints by itself. Logs a failure as a warning
+/// with the message of the error.
 [[nodiscard]] std::optional<Error> end_call(socket::NodeSession& session, AtEnd at_end,
                                             const agent::LogSink& log);
 
 /// Converts an error with an errno, of a callback or the kernel: ENOENT becomes kIo, because it
 /// does not concern the pod, container or process that the caller named.
 [[nodiscard]] Error about_system(Error error);
-/// Does the same for every error of opening an agent, in a call about something on the node.
+/// Does the same for every error from opening an agent, in a call about something on the node.
 [[nodiscard]] Error about_node(Error error);
 
-/// Returns the own agent of a session, or the state of its service now. Errors: about_node().
+/// Returns the session's own agent, or a view of its service's current state. Errors: about_node().
 [[nodiscard]] Result<const agent::NodeAgent*> view_of(socket::NodeSession& session);
 
 /// Returns the code of a decision, and sets *error if it is not PINFOLD_OK.
@@ -126,7 +127,7 @@ Result<pinfold_code> call_body(socket::NodeSession& session, Access access, cons
 }
 
 /// Runs body(NodeSession&) with a session of a node; error messages begin with `intent`. A call
-/// that only reads leaves the journal, too.
+/// that only reads also leaves the journal.
 template <class Body>
 pinfold_code with_session(pinfold_node* node, Access access, const char* intent, char** error,
                           Body&& body, AtEnd at_end = AtEnd::kCheckpoint) {

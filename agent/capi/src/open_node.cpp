@@ -179,5 +179,5 @@ pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node
 }
 
 void pinfold_node_close(pinfold_node* node) {
-  if (!NodesLock::is_held_here()) delete node;  // in a callback, the call before still uses it
+  if (!NodesLock::is_held_here()) delete node;  // in a callback, the outer call still uses it
 }

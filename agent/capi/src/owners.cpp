@@ -11,7 +11,8 @@
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
-/// Who has a CPU, for programs that only look: one read of the snapshot, no lock, no node.
+/// Finds the owners of CPUs, for programs that only ask: one read of the snapshot, no lock, no
+/// node.
 namespace pinfold::capi {
 namespace {
 
@@ -33,7 +34,7 @@ struct Owner {
   std::string container;  ///< "": the shared containers of the pod
 };
 
-/// Finds who has a CPU. Containers of a pod can have it in common: then it is the pod's.
+/// Finds the owner of a CPU. If several containers of a pod share it, it belongs to the pod.
 Owner owner_of(const CpuCheckpoint& state, CpuId cpu) {
   for (const auto& [pod, containers] : state.assignments.by_pod()) {
     Owner owner;
@@ -98,7 +99,7 @@ Result<CpuSet> effective_cpus(const std::string& directory) {
   return CpuSet::parse(*list);
 }
 
-/// The same answer as that of gate/src/decision.cpp.
+/// Gives the same answer as gate/src/decision.cpp.
 bool is_placed(const CpuCheckpoint& state, const ContainerId& container, const CpuSet& cpus) {
   if (cpus.empty()) return false;
   if (const CpuSet* const own = state.assignments.find(container)) return own->contains_all(cpus);

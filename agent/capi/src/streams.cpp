@@ -1,5 +1,5 @@
 // yaml-cpp's archive in Debian is compiled for programs: it addresses tables of these classes
-// directly, which a shared library can only do with tables of its own.
+// directly, which a shared library can do only with its own tables.
 #include <ios>
 #include <sstream>
 #include <streambuf>

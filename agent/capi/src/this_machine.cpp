@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kKind = "pinfold_machine";
 
-/// What a description of the CPUs is valid for; "" if that is unknown.
+/// Returns what a description of the CPUs is valid for; "" if that is unknown.
 std::string validity() {
   const auto boot = read_file("/proc/sys/kernel/random/boot_id");
   const std::string online = online_cpus();
@@ -37,8 +37,8 @@ std::optional<Machine> kept_machine(checkpoint::Fs& fs, const std::string& valid
   return machine ? std::optional(*std::move(machine)) : std::nullopt;
 }
 
-/// Replaces the file without the lock of the directory: of two that are written at the same time
-/// one may be torn, which its checksum shows. A failure costs the next call some time.
+/// Replaces the file without the lock of the directory: if two are written at the same time, one
+/// may be torn, which its checksum shows. A failure costs the next call some time.
 void keep(checkpoint::Fs& fs, const Machine& machine, const std::string& valid_for) {
   nlohmann::json json = {{"validFor", valid_for}, {"machine", machine.to_json()}};
   if (!machine.description().has_cache_info) {
@@ -58,7 +58,7 @@ Result<Machine> this_machine(const agent::AgentOptions& options) {
   if (!fs || valid_for.empty()) return discover(SysTree{}, "node");
   if (const auto known = kept_machine(**fs, valid_for)) return discover_again(SysTree{}, *known);
   PINFOLD_LET(auto machine, discover(SysTree{}, "node"));
-  // What is contradictory in /sys is a warning at each opening, and is not in the description.
+  // Contradictions in /sys cause a warning at each opening, and are not in the description.
   const bool is_kept = !options.is_query && machine.description().warnings.empty();
   if (is_kept) keep(**fs, machine, valid_for);
   return machine;

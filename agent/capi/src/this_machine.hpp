@@ -8,15 +8,15 @@
 
 namespace pinfold::capi {
 
-/// A side file of the state directory: what /sys says of the CPUs of this machine, since when.
+/// A side file of the state directory: the CPUs of this machine as read from /sys in this boot.
 inline constexpr const char* kMachineFileName = ".pinfold_machine";
 
 /// Reads the kernel's list of online CPUs; "" if it cannot be read.
 [[nodiscard]] std::string online_cpus();
 
-/// Describes this machine. A large one has thousands of files in /sys, so what the first call of a
-/// boot has read of its CPUs stays in the state directory, for as long as the same CPUs are online.
-/// NUMA nodes, memory and huge pages are read anew. Errors: those of discover.
+/// Describes this machine. A large one has thousands of files in /sys, so the state directory keeps
+/// what the first call of a boot read about its CPUs, as long as the same CPUs are online. NUMA
+/// nodes, memory and huge pages are read again. Errors: those of discover.
 [[nodiscard]] Result<Machine> this_machine(const agent::AgentOptions& options);
 
 }  // namespace pinfold::capi

@@ -68,8 +68,8 @@ void describe_manifests(Fields& fields, Admit& request) {
   fields.refuse("manifests", fmt::format("{}", fmt::join(request.warnings, "; ")));
 }
 
-/// Does for a pod that another program sends what an API server does. The commands and the C
-/// library validate pods themselves, unless their user does not want that.
+/// Treats a pod that another program sends as an API server does. The commands and the C library
+/// validate pods themselves, unless their user does not want that.
 void describe_validated(Fields& fields, const char* member, std::span<PodSpec> pods) {
   bool is_validated = fields.writes();
   fields.may_lack("validated", is_validated,

@@ -9,11 +9,11 @@
 
 // How it works
 //
-// The available memory of a set of NUMA nodes is a series; steady_fall() has its rate. The time is
-// what is left divided by that, except that a group stops growing at its memory limit: from then on
-// the rest is used up without it, or never.
+// The available memory of a set of NUMA nodes is a series; steady_fall() returns its rate. The time
+// is the rest divided by that rate, except that a group stops growing at its memory limit: from
+// then on the rest is used up without it, or never.
 //
-// How fast a group grows is the difference of its last two readings. They need not be steady,
+// The growth of a group is the difference between its last two readings. It need not be steady,
 // because groups are only read while a NUMA node falls steadily.
 
 namespace pinfold::forecast {
@@ -64,7 +64,7 @@ double in_use_on(const GroupMemory& group, const NodeSet& nodes) {
   return sum;
 }
 
-/// The groups of the last sample, and what has become of them since the sample before it.
+/// The groups of the last sample, and how they have changed since the sample before it.
 class Growth {
  public:
   explicit Growth(std::span<const MemorySample> samples) : last_(samples.back()) {
@@ -233,7 +233,7 @@ class NumaForecaster {
 
   /// A group that grows by less than this share of the fall is not named.
   static constexpr double kLeastShare = 0.1;
-  /// A group that grows by more than this share is all that grows.
+  /// A group that grows by more than this share counts as all that grows.
   static constexpr double kNearlyAll = 0.8;
 
   std::span<const MemorySample> samples_;

@@ -47,7 +47,7 @@ std::string grower_text(const Grower& grower, std::string_view it) {
   return text;
 }
 
-/// Returns whom it hits although others grow: "; bound to it: default/web/app and 2 more".
+/// Returns who is affected although others grow: "; bound to it: default/web/app and 2 more".
 std::string bound_text(const Forecast& forecast, std::string_view it) {
   const bool grows_bound = std::any_of(forecast.growers.begin(), forecast.growers.end(),
                                        [](const Grower& grower) { return grower.is_bound; });

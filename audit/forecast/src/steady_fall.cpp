@@ -10,9 +10,9 @@
 //
 // The rate is the median of the slopes between all pairs of points (Theil and Sen): a few points
 // that are far off, as from one large allocation, do not change it. It counts only if the fall over
-// all points is several times the typical distance from that line, and if it goes on: each half of
-// the points must fall at half the rate, and the last two at a quarter. An allocation of up to 15
-// seconds fails one of these before its forecast has lasted for as long as an alarm must.
+// all points is several times the typical distance from that line, and if it continues: each half
+// of the points must fall at half the rate, and the last two at a quarter. An allocation of up to
+// 15 seconds fails one of these before its forecast has lasted for as long as an alarm must.
 
 namespace pinfold::forecast {
 namespace {

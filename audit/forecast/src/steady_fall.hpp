@@ -11,9 +11,9 @@ struct Point {
   double bytes = 0;
 };
 
-/// Returns by how many bytes per second a quantity falls; nullopt unless it does so throughout, by
-/// more than its noise. A single step down is no fall, nor is one that has ended.
-/// Domain: at least two points, with ascending, different times.
+/// Returns how many bytes per second a quantity falls; nullopt unless it falls throughout, by more
+/// than its noise. A single step down is not a fall, nor is a fall that has ended. Domain: at least
+/// two points, with ascending, different times.
 [[nodiscard]] std::optional<double> steady_fall(std::span<const Point> points);
 
 }  // namespace pinfold::forecast

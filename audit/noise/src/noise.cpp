@@ -16,9 +16,9 @@
 // twice. Their time counts.
 //
 // A thread is counted on the CPU where it ran last. Threads that begin and end between the samples
-// are in no list; the scheduler's count of the CPU has them. So what the CPUs of one owner have run
-// more than all listed threads is a source as well, spread evenly over these CPUs because the
-// owner's threads may have moved among them.
+// are in no list, but in the scheduler's count of the CPU. So the runs on the CPUs of one owner
+// beyond those of all listed threads are a source as well, spread evenly over these CPUs because
+// the owner's threads may have moved among them.
 
 namespace pinfold::noise {
 namespace {
@@ -116,7 +116,7 @@ pid_t first_in_group(const SamplePair& given, const std::string& owner) {
   return first == nullptr ? 0 : first->process;
 }
 
-/// Returns what a thread is on a CPU with this owner; nullopt for the owner's own threads.
+/// Returns the kind of a thread on a CPU with this owner; nullopt for the owner's own threads.
 std::optional<SourceKind> kind_of_task(const SamplePair& given, const audit::LinuxTask& task,
                                        const std::string& owner) {
   if (task.is_kernel) {
@@ -129,8 +129,7 @@ std::optional<SourceKind> kind_of_task(const SamplePair& given, const audit::Lin
   return SourceKind::kExec;
 }
 
-/// Returns what a thread has run between the samples. A thread id that was used again counts from
-/// zero.
+/// Returns how much a thread has run between the samples. A reused thread id counts from zero.
 ThreadTimes ran_between(const SamplePair& given, const ThreadSample& now) {
   const auto found = given.earlier.find(now.task.thread);
   if (found == given.earlier.end() || found->second->task.started != now.task.started) {
@@ -163,7 +162,7 @@ void add_threads(const SamplePair& given, CpuNoise& noise) {
   }
 }
 
-/// Returns how often the CPUs of one owner began to run threads that no list has, per second and
+/// Returns how often the CPUs of one owner began to run threads that are in no list, per second and
 /// CPU.
 double unlisted_runs(const SamplePair& given, const CpuSet& cpus) {
   double runs = 0;

@@ -112,7 +112,7 @@ std::optional<TracedInterruption> parse_event(SourceKind kind, std::string_view 
   return traced;
 }
 
-/// What a trace has about one source on one CPU.
+/// The sum of a trace for one source on one CPU.
 struct TracedSum {
   std::int64_t count = 0;
   std::chrono::nanoseconds lasted{0};

@@ -1,5 +1,5 @@
-// What every file of the project gets for <nlohmann/json.hpp>: that header, and a destructor of
-// JSON values that allocates nothing.
+// Replaces <nlohmann/json.hpp> in every file of the project: that header, and a destructor of JSON
+// values that allocates nothing.
 #pragma once
 #pragma GCC system_header
 
@@ -10,10 +10,10 @@
 
 NLOHMANN_JSON_NAMESPACE_BEGIN
 
-/// The original moves the elements to a new vector, so that a deeply nested value needs no deep
-/// recursion: without memory that throws, within a destructor, which ends the program. This one
-/// walks down and up again in place: while it is in a container, the element that it came through,
-/// always the last of an array or the first of an object, holds the container above.
+/// The original moves the elements to a new vector, to avoid deep recursion for a deeply nested
+/// value; when memory runs out, that throws in a destructor, which ends the program. This one walks
+/// down and up again in place: while it is in a container, the element through which it came (the
+/// last of an array or the first of an object) holds the container above.
 template <>
 inline void json::json_value::destroy(json::value_t t) {
   using value_t = json::value_t;

@@ -19,14 +19,15 @@ namespace pinfold::quiet {
 [[nodiscard]] std::string allowed_cpus_message(std::uint32_t serial, std::string_view unit,
                                                const CpuSet& cpus);
 
-/// The same with CPUSetPartition, which systemd 261 added and accepts for a unit with AllowedCPUs.
+/// Does the same for CPUSetPartition, which systemd 261 added and accepts for a unit with
+/// AllowedCPUs.
 [[nodiscard]] std::string partition_message(std::uint32_t serial, std::string_view unit,
                                             const CpuSet& cpus, std::string_view partition);
 
 /// The beginning of a message: how long it is as a whole.
 inline constexpr std::size_t kDbusHead = 16;
-/// Returns the number of bytes of a message from its first kDbusHead; nullopt if they are no
-/// message in little endian of at most 64 KiB.
+/// Returns the number of bytes of a message from its first kDbusHead; nullopt unless they begin a
+/// little-endian message of at most 64 KiB.
 [[nodiscard]] std::optional<std::size_t> dbus_size(std::string_view head);
 
 /// An answer.

@@ -9,7 +9,7 @@
 #include "pinfold/quiet/knob.hpp"
 
 // The commands are those of irqbalance-ui, from 1.4 (2018) on: "setup", "settings cpus LIST" and
-// "settings cpus NULL". irqbalance looks at a new list when it balances the next time.
+// "settings cpus NULL". irqbalance looks at a new list when it next balances.
 
 namespace pinfold::quiet {
 namespace {

@@ -13,12 +13,12 @@ namespace pinfold::quiet {
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<CpuSet> parse_irqbalance_setup(std::string_view answer);
 
-/// Returns the banned CPUs of the irqbalance that listens below `root`/run/irqbalance. It shows a
-/// list that was written only after it has balanced the next time, by default within 10 s.
+/// Returns the banned CPUs of the irqbalance that listens below `root`/run/irqbalance. A list that
+/// was written appears only after the next balancing, by default within 10 s.
 /// Errors: kNotFound if none listens; kUnsupported if it does not answer; kIo.
 [[nodiscard]] Result<CpuSet> read_banned(const std::string& root);
 
-/// Replaces the banned CPUs; with none it bans again what it was started with.
+/// Replaces the banned CPUs; if `cpus` is empty, irqbalance bans those that it was started with.
 /// Errors: kNotFound if none listens; kIo.
 [[nodiscard]] Result<void> write_banned(const std::string& root, const CpuSet& cpus);
 

@@ -60,8 +60,8 @@ bool may_move(const std::string& stat) {
 }
 
 /// Returns whether a thread with this /proc/PID/cgroup works for one group, as vhost does for its
-/// virtual machine: it is part of it, and can have no CPUs but the group's. The root is "/", and
-/// "/.." in a cgroup namespace.
+/// virtual machine: the thread is part of the group, and can have no CPUs but the group's. The root
+/// is "/", and "/.." in a cgroup namespace.
 bool works_for_group(std::string_view groups) {
   while (!groups.empty()) {
     const std::string_view line = groups.substr(0, groups.find('\n'));

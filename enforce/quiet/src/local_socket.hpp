@@ -10,9 +10,9 @@
 /// a container's start may wait for it.
 namespace pinfold::quiet {
 
-/// Errors: kNotFound if nothing listens at `path`; kIo.
+/// Connects to a socket. Errors: kNotFound if nothing listens at `path`; kIo.
 [[nodiscard]] Result<UniqueFd> connect_to(const std::string& path);
-/// Errors: kUnsupported if the program reads nothing; kIo.
+/// Sends all bytes. Errors: kUnsupported if the program reads nothing; kIo.
 [[nodiscard]] Result<void> send_all(int connection, std::string_view bytes);
 /// Returns what has arrived, at most `most` bytes; "" at the end of the stream.
 /// Errors: kUnsupported if nothing arrives; kIo.

@@ -10,19 +10,19 @@
 
 namespace pinfold::quiet {
 
-/// Small files of the kernel that are read and written again and again, such as those of hundreds
-/// of interrupts: to open and close one costs several times what reading or writing it does. They
-/// are kept open, as far as half of the process's limit of descriptors allows. One that fails is
-/// opened again: the kernel removes the file of an interrupt that ends, and another interrupt can
-/// get its number.
+/// Small files of the kernel that are read and written repeatedly, such as those of hundreds of
+/// interrupts: opening and closing one costs several times as much as reading or writing it. Keeps
+/// them open, as far as half of the process's limit of descriptors allows. Opens one that fails
+/// again: the kernel removes the file of an interrupt that ends, and another interrupt can get its
+/// number.
 class OpenFiles {
  public:
-  /// Of the files DIRECTORY/NAME/FILE.
+  /// For the files DIRECTORY/NAME/FILE.
   OpenFiles(std::string directory, std::string_view file);
 
-  /// As read_value.
+  /// Does the same as read_value.
   [[nodiscard]] Result<std::string> read(const std::string& name);
-  /// As write_value.
+  /// Does the same as write_value.
   [[nodiscard]] Result<void> write(const std::string& name, std::string_view value);
 
  private:

@@ -39,7 +39,7 @@ CpuSet cpus_in(const std::string& file) {
 }
 
 /// Has systemd set the partition of a unit, together with the CPUs that the unit has in the kernel:
-/// it writes both, and may know of older ones. Returns false if it cannot.
+/// systemd writes both, and may know of older CPUs. Returns false if it cannot.
 bool write_by_systemd(const std::string& root, const std::string& directory,
                       const std::string& value) {
   const std::string unit = directory.substr(directory.rfind('/') + 1);

@@ -18,11 +18,11 @@ class PartitionWriter {
   /// `root`: "" for the real files.
   explicit PartitionWriter(std::string root) : root_(std::move(root)) {}
 
-  /// Sets the value of a cgroup, and reads it back. If the cgroup has the name of a unit, systemd
-  /// is asked first, because it may write what Pinfold may not; if it does not, the file is
-  /// written. A systemd that has let a container wait in vain is not asked again. A cgroup that the
-  /// kernel does not let be a partition becomes a member again.
-  /// Domain: `directory` is absolute, below the root.
+  /// Sets the value of a cgroup, and reads it back. If the cgroup has the name of a unit, asks
+  /// systemd first, because it may write what Pinfold may not; if systemd does not, writes the
+  /// file. A systemd that has kept a container waiting in vain is not asked again. A cgroup that
+  /// the kernel does not accept as a partition becomes a member again. Domain: `directory` is
+  /// absolute, below the root.
   /// Errors: kUnsupported with the kernel's reason; kNotFound; kIo.
   [[nodiscard]] Result<void> write(const std::string& directory, const std::string& value);
 

@@ -26,13 +26,13 @@
 // A cgroup becomes a partition with CPUs that it and all cgroups above list as exclusive. The first
 // step takes CPUs off these lists that will not be there afterwards, and ends partitions that lack
 // a CPU; the second one adds the others and begins partitions. So no CPU is on the lists of two
-// containers at any moment, which the kernel would refuse. What a partition has follows from the
-// observed lists, so a new process does not end and begin the ones that it finds.
+// containers at any moment, which the kernel would refuse. The CPUs of a partition follow from the
+// observed lists, so a new process does not end and restart the partitions that it finds.
 //
-// irqbalance shows a list of banned CPUs only after it has balanced the next time, seconds later.
-// Until it shows the last one, its record has every value that it can show meanwhile, and each plan
-// sends it again; also if a crash came before it was sent. The record ends once irqbalance shows
-// the value of before.
+// irqbalance shows a list of banned CPUs only after its next balancing, seconds later. Until it
+// shows the last one, its record has every value that it can show meanwhile, and each plan sends
+// the list again, even if a crash came before it was sent. The record ends once irqbalance shows
+// the earlier value.
 
 namespace pinfold::quiet {
 namespace {
@@ -69,8 +69,8 @@ CpuSet isolated_now(const QuietRequest& request) {
 }
 
 /// Returns whether the kernel itself may have given one of its threads this value: when a partition
-/// begins or ends it sets them to the CPUs that are not isolated, and since Linux 7.0 to those of
-/// these that a thread prefers. No other program has changed it then.
+/// begins or ends it sets them to the CPUs that are not isolated, and since Linux 7.0 to the
+/// preferred ones among these. Then no other program has changed it.
 bool is_by_kernel(const QuietRequest& request, const Knob& knob, const KeptKnob* kept,
                   const std::string& now) {
   const CpuSet& online = request.after.online;
@@ -88,7 +88,7 @@ bool is_by_kernel(const QuietRequest& request, const Knob& knob, const KeptKnob*
   });
 }
 
-/// Returns the value of a knob for quiet CPUs; nullopt if its base is no set of CPUs.
+/// Returns the value of a knob for quiet CPUs; nullopt if its base is not a set of CPUs.
 std::optional<std::string> value_for(const Knob& knob, const std::string& base,
                                      const CpuSet& online, const CpuSet& quiet) {
   if (knob.kind == KnobKind::kPartition) {
@@ -113,7 +113,7 @@ void add_last(KeptKnob& kept, const std::string& value) {
   kept.ours.push_back(value);
 }
 
-/// Adds a value to what is kept, unless it is the one of before.
+/// Adds a value to what is kept, unless it is the earlier one.
 void add_ours(KeptKnob& kept, const std::string& value) {
   if (value != kept.before) add_last(kept, value);
 }
@@ -166,8 +166,8 @@ struct KnobCourse {
   [[nodiscard]] bool has_steps() const { return is_left() || last != during; }
 };
 
-/// Returns what a knob has while the containers move, and afterwards; nullopt if its base is no set
-/// of CPUs.
+/// Returns what a knob has while the containers move, and afterwards; nullopt if its base is not a
+/// set of CPUs.
 std::optional<KnobCourse> course_of(const QuietRequest& request, const Knob& knob,
                                     const std::string& base, const std::string& now) {
   const CpuSet& online = request.after.online;
@@ -221,8 +221,8 @@ std::optional<NewInterrupts> new_interrupts(const KeptKnobs& kept) {
   return found;
 }
 
-/// Returns whether an interrupt has what new ones begin with. One that is known can have ended, and
-/// another one has got its number.
+/// Returns whether an interrupt has what new ones begin with. A known one may have ended, and
+/// another one may have got its number.
 bool has_begun_with(const NewInterrupts& begin, const QuietRequest& request, const Knob& knob,
                     const KeptKnob* known, const std::string& now) {
   const bool may_be_new = known != nullptr || request.begun.contains(knob);

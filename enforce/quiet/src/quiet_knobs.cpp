@@ -17,7 +17,7 @@ bool is_gone(const Error& error) {
 }
 
 /// Returns whether a record differs from `kept` only in having fewer values of Pinfold for the same
-/// knobs. To have more of them harms nothing, and hundreds of knobs cost a millisecond to store.
+/// knobs. Having more of them does no harm, and hundreds of knobs take a millisecond to store.
 bool only_has_fewer_values(const KeptKnobs& record, const KeptKnobs& kept) {
   return std::equal(record.begin(), record.end(), kept.begin(), kept.end(),
                     [](const auto& one, const auto& other) {
@@ -171,8 +171,8 @@ void QuietKnobs::report_unquiet(const Knob& knob, const QuietDesired& desired, E
                                    Unquiet{std::move(error), std::move(cpus).value_or(CpuSet())});
 }
 
-/// Reports that a knob could not be written, unless what is in force is off quiet CPUs: every PC
-/// has interrupts that cannot move and may have any CPU, but are sent to the first one.
+/// Reports that a knob could not be written, unless the value in effect is off quiet CPUs: every PC
+/// has interrupts that cannot move and may use any CPU, but go to the first one.
 void QuietKnobs::report_failed(const Knob& knob, const QuietDesired& desired, Error error) {
   const auto refused = refused_.find(knob);
   if (refused != refused_.end()) {

@@ -8,9 +8,9 @@
 
 namespace pinfold::harness {
 
-/// Runs scenarios, up to --jobs in parallel, and prints each result when its scenario has ended.
+/// Runs scenarios, up to --jobs in parallel, and prints each result when its scenario ends.
 /// `on_result` is called for each, by one thread at a time. Returns the results of those that ran,
-/// in order: all, unless the user has interrupted.
+/// in order; all of them, unless the user interrupted.
 [[nodiscard]] std::vector<ScenarioResult> run_batch(
     const RunArguments& arguments, const RunOptions& options,
     const std::vector<FoundScenario>& scenarios,

@@ -14,15 +14,15 @@ namespace pinfold::harness {
 /// Finds the kernel, or the commit of a kernel's sources, with which a failure begins.
 class Bisection {
  public:
-  /// `named`: kernels, the oldest first, or one range of commits ("REPOSITORY:GOOD..BAD").
-  /// `build`: the shell command that builds a commit's kernel; "": make, with the repository's
-  /// .config. Errors: kInvalidArgument: none of these, or a command without commits; those of
+  /// `named`: kernels, the oldest first, or one range of commits ("REPOSITORY:GOOD..BAD"). `build`:
+  /// the shell command that builds a commit's kernel; "": make, with the repository's .config.
+  /// Errors: kInvalidArgument for anything else, or for a command without commits; those of
   /// find_commit_range.
   [[nodiscard]] static Result<Bisection> plan(const std::vector<std::string>& named,
                                               std::string build, int interrupt_fd);
 
   /// Prints what it finds, and returns it for the results: "firstKernel", or "firstCommit" and
-  /// "untestableCommits"; an empty object if it finds nothing. `one`: what fails, reduced.
+  /// "untestableCommits"; an empty object if it finds nothing. `one`: the reduced failure.
   [[nodiscard]] nlohmann::json run(Reducer& reducer, const GauntletCase& one) const;
 
  private:

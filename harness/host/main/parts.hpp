@@ -7,10 +7,10 @@
 
 namespace pinfold::harness {
 
-/// The files of the harness. Installed and in the build directory they are in the same places
+/// The files of the harness. Installed or in the build directory, they are in the same places
 /// relative to the program: ../libexec/pinfold-harness and ../share/pinfold-harness. In the build
-/// directory these contain symbolic links (made by harness/host/CMakeLists.txt). So the program
-/// contains no path, and an installation can be moved.
+/// directory these contain symbolic links (made by harness/host/CMakeLists.txt). The program
+/// therefore contains no absolute path, and an installation can be moved.
 struct Parts {
   GuestParts amd64;  ///< pinfold-guest and the pinfold command, also in the program's directory
   GuestParts arm64;  ///< the same programs in arm64/

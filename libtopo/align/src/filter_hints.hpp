@@ -21,9 +21,10 @@ struct HintsOfResource {
   place::Hints hints;
 };
 
-/// The kubelet's filterProvidersHints: no list is no preference, an empty list is impossible.
+/// Filters like the kubelet's filterProvidersHints: no list is no preference, an empty list is
+/// impossible.
 [[nodiscard]] std::vector<HintsOfResource> filter_hints(std::span<const ResourceHints> providers);
-/// The same, with what their scores are made of. Borrows from `usage`, too.
+/// Does the same, and keeps the data for their scores. Borrows from `usage`, too.
 [[nodiscard]] std::vector<HintsOfResource> filter_hints(std::span<const ResourceHints> providers,
                                                         const UsageByResource& usage,
                                                         const ScoreWeights& weights);

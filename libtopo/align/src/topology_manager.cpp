@@ -101,7 +101,7 @@ Result<std::map<std::string, int, std::less<>>> parse_weights(const std::string&
   return checked;
 }
 
-// The kubelet walks a Go map; of several errors we report the first one by option name.
+// The kubelet walks a Go map; if there are several errors, we report the first by option name.
 Result<TopologyOptions> parse_options(const Config& config) {
   TopologyOptions options;
   // QUIRK: our merge does not grow exponentially, so it needs no limit of 8 nodes.

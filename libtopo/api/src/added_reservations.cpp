@@ -94,7 +94,7 @@ Quantity amount_in(const AmountTexts& amounts, const char* name) {
   return found == amounts.end() ? Quantity{} : Quantity::parse(found->second).value_or(Quantity{});
 }
 
-/// Returns whether reservedMemory is as much as is reserved. A percentage, which depends on the
+/// Returns whether reservedMemory adds up to what is reserved. A percentage, which depends on the
 /// machine, counts as nothing.
 bool adds_up(const Config& config, const AmountTexts& system_reserved) {
   Quantity rest =

@@ -9,7 +9,7 @@
 /// The constants that distributions reserve for the system. Pure.
 namespace pinfold {
 
-/// Returns each systemReserved that the node of a distribution's file may have, the most usual
+/// Returns each systemReserved that the node of a distribution's file may have, the most common
 /// first. None if the file names it, if it depends on the machine, or if the distribution has no
 /// constant.
 [[nodiscard]] std::vector<AddedReservation> added_reservations(const nlohmann::json& document);

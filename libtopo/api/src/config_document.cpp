@@ -240,8 +240,8 @@ KubeletFlags flags_of_json(const json& value) {
   return flags_of_args(arguments);
 }
 
-/// Returns the flags that kops makes of the fields that are a kubelet's; it writes lists and
-/// thresholds as flags have them. Source: kops, pkg/flagbuilder.
+/// Returns the flags that kops makes from a kubelet's fields; it writes lists and thresholds in the
+/// form of flags. Source: kops, pkg/flagbuilder.
 KubeletFlags flags_of_fields(const json& fields) {
   std::vector<std::string> arguments;
   for (const auto& [field, value] : fields.items()) {
@@ -351,7 +351,7 @@ void rename_gke_fields(json& config) {
   config.erase("topologyManager");
 }
 
-/// Names of AKS' --kubelet-config, with the kubelet's.
+/// Names of AKS' --kubelet-config, with the kubelet's names.
 constexpr std::array<std::pair<const char*, const char*>, 6> kAksFields = {{
     {"containerLogMaxSizeMB", ""},
     {"cpuCfsQuota", "cpuCFSQuota"},
@@ -389,7 +389,7 @@ bool is_configuration(const json& document) {
          (has_similar_field(document, kKubeletFields) && !has_variables(document));
 }
 
-/// Parses documents as a kubelet does, which reads duplicate keys after an error in its log.
+/// Parses documents as a kubelet does: it logs an error for duplicate keys, then reads them.
 Result<std::vector<json>> parse_as_kubelet(std::string_view text, std::vector<std::string>& notes) {
   auto strict = parse_documents(text, DocumentRules::kKubelet);
   if (strict) return strict;

@@ -45,8 +45,8 @@ struct RemovedFlag {
   std::string_view name;
   int minor;  ///< the first version without it
 };
-/// Source: release notes: 1.24 has no dockershim, 1.26 no flags of klog (KEP-2845), 1.27 no other
-/// runtime than a remote one, 1.35 no sandbox image.
+/// Source: release notes: 1.24 has no dockershim, 1.26 no flags of klog (KEP-2845), 1.27 no runtime
+/// other than a remote one, 1.35 no sandbox image.
 constexpr std::array kRemoved = {
     RemovedFlag{"add-dir-header", 26},
     RemovedFlag{"alsologtostderr", 26},

@@ -35,7 +35,7 @@ struct KnownFlag {
 [[nodiscard]] const KnownFlag* find_flag(std::string_view name);
 /// Returns the flag that sets a field; nullptr if none does.
 [[nodiscard]] const KnownFlag* flag_of_field(std::string_view field);
-/// Returns a string as it is, anything else as JSON.
+/// Returns a string unchanged, anything else as JSON.
 [[nodiscard]] std::string text_of(const nlohmann::json& value);
 /// Returns the minor version that removed a flag ("--logtostderr"); nullopt if kubelet 1.36 has it,
 /// or if the version is not known here.

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The first word that is no flag. A kubelet takes it for a command, and does not know it.
+/// The first word that is not a flag. A kubelet takes it for a command, which it does not know.
 constexpr const char* kOperand = "--";
 
 /// Changes what kubelets reserve, although no field of a configuration does the same.
@@ -182,8 +182,9 @@ void add_flag(KubeletFlags& flags, std::string name, const std::string& value) {
   }
 }
 
-/// Returns a value from a log as a flag has it: a list is logged in brackets, options together, and
-/// the NUMA nodes of --reserved-memory are separated by commas. "" for the initial value.
+/// Converts a value from a log to the form of a flag: lists are logged in brackets, options
+/// together, and the NUMA nodes of --reserved-memory are separated by commas. "" for the initial
+/// value.
 std::string value_of_logged(const KnownFlag& flag, std::string value) {
   if (value == flag.initial) return "";
   if (flag.form == FlagForm::kList && value.starts_with('[') && value.ends_with(']')) {
@@ -199,8 +200,8 @@ std::string value_of_logged(const KnownFlag& flag, std::string value) {
   return value;
 }
 
-/// Removes what a kubelet with a file has not from its command line. By itself it sets these
-/// thresholds; versions differ in what is before them.
+/// Removes flags that a kubelet with a file does not have from its command line. It sets these
+/// thresholds by itself; versions differ in what precedes them.
 void drop_initial_values(KubeletFlags& flags) {
   constexpr std::string_view kThresholds =
       "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%";
@@ -212,14 +213,14 @@ void drop_initial_values(KubeletFlags& flags) {
 
 bool is_kubelet(std::string_view word) { return base_name(word) == "kubelet"; }
 
-/// Returns true if the next word is the value of the flag. Of an unknown flag that is a guess.
+/// Returns true if the next word is the value of the flag. For an unknown flag this is a guess.
 bool takes_next(std::string_view name, const std::string& next) {
   const KnownFlag* const known = find_flag(name);
   if (known == nullptr) return !next.starts_with('-');
   return known->form != FlagForm::kBoolean;
 }
 
-/// Returns a flag with one dash, "-v2", as one with two; all others than "-v" and "-h" are unknown.
+/// Returns a flag with one dash, "-v2", as one with two; all except "-v" and "-h" are unknown.
 std::string without_shorthand(std::string word) {
   if (word == "-h") return "--help";
   if (!word.starts_with("-v")) return word;
@@ -227,8 +228,8 @@ std::string without_shorthand(std::string word) {
   return "--v=" + word.substr(2);
 }
 
-/// Returns ", did you mean '--max-pods'?", or "". Unknown flags are few: more than a kubelet has
-/// are not compared, because each comparison takes time.
+/// Returns ", did you mean '--max-pods'?", or "". Does not compare long names, because each
+/// comparison takes time.
 std::string hint_for(const std::string& name) {
   constexpr std::size_t kLongest = 80;
   if (name.size() > kLongest) return "";

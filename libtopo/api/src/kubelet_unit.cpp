@@ -22,7 +22,7 @@ bool is_variable(std::string_view name) {
 /// The variables of a process, in the order in which they were first set.
 class Environment {
  public:
-  /// Ignores what is no name of a variable, as systemd does.
+  /// Ignores anything that is not the name of a variable, as systemd does.
   void add(std::string_view name, std::string value) {
     if (!is_variable(name)) return;
     const auto [at, is_new] = values_.insert_or_assign(std::string(name), std::move(value));
@@ -40,7 +40,7 @@ class Environment {
   }
   void clear() { *this = Environment(); }
   [[nodiscard]] const Variables& values() const { return values_; }
-  /// Returns the flags in all values. What else they have is not meant for a kubelet, unless the
+  /// Returns the flags in all values. Other words in them are not meant for a kubelet, unless the
   /// value begins with a flag or a variable.
   [[nodiscard]] KubeletFlags flags() const {
     KubeletFlags flags;
@@ -60,7 +60,7 @@ class Environment {
   std::vector<std::string> order_;
 };
 
-/// What a unit sets of the command line of its program.
+/// Reads the settings of a unit that determine the command line of its program.
 class UnitReader {
  public:
   explicit UnitReader(std::string_view unit) : unit_(unit) {}
@@ -168,8 +168,8 @@ class UnitReader {
     const bool is_value = last.starts_with('-') && last.find('=') == std::string::npos;
     return word.ends_with("bin/kubelet") || (word == "kubelet" && !is_value);
   }
-  /// Removes what starts a kubelet, such as OpenShift's kubenswrapper, "numactl -m 0" or "docker
-  /// run".
+  /// Removes the wrapper that starts a kubelet, such as OpenShift's kubenswrapper, "numactl -m 0"
+  /// or "docker run".
   static void skip_wrapper(std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (!is_program(words, i)) continue;

@@ -291,7 +291,7 @@ Result<void> PodCollector::add_rejected(nlohmann::json document, const std::stri
   return add_pod(document, place);
 }
 
-/// Adds a document's pod; skips a finished one, and what is no pod.
+/// Adds a document's pod; skips a finished one, and anything that is not a pod.
 Result<void> PodCollector::add_pod(const nlohmann::json& document, const std::string& place) {
   if (is_foreign(document)) {
     skip(document, place);

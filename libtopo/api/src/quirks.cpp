@@ -2,7 +2,7 @@
 
 #include "pinfold/api/profile.hpp"
 
-// A file of its own, which needs no other: libpinfold-decide is built from it.
+// A separate file, which needs no other: libpinfold-decide is built from it.
 
 namespace pinfold {
 namespace {

@@ -1,5 +1,5 @@
-// The compiled part of fmt: Debian has it as a shared library only, and no program or library of
-// Pinfold is to need that (docs/adr/0036-libraries-that-are-loaded.md).
+// The compiled part of fmt: Debian has it only as a shared library, which no program or library of
+// Pinfold may need (docs/adr/0036-libraries-that-are-loaded.md).
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

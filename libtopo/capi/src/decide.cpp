@@ -10,7 +10,8 @@
 
 #include "pinfold/place/decider.hpp"
 
-// Between the structures of the C interface and those of the decider: checks, copies, no decisions.
+// Converts between the structures of the C interface and those of the decider: checks, no
+// decisions.
 
 /// The handle.
 struct pinfold_machine {

@@ -10,8 +10,7 @@
 #include "pinfold/types/quantity.hpp"
 #include "pinfold/types/rejection.hpp"
 
-/// Between the machine, the amounts, the sets and the rejections of the manager and those of the
-/// policy.
+/// Converts the machine, amounts, sets and rejections between the manager and the policy.
 namespace pinfold::cpu {
 
 [[nodiscard]] std::unique_ptr<const place::CpuTree> tree_of(const Machine& machine);
@@ -24,11 +23,11 @@ namespace pinfold::cpu {
 [[nodiscard]] place::Cpus words_of(const CpuSet& cpus, const place::CpuTree& tree,
                                    place::Arena& arena);
 
-/// Takes CPUs, with memory of its own.
+/// Takes CPUs, in its own memory.
 [[nodiscard]] tl::expected<CpuSet, std::string> take(const place::CpuPolicy& policy,
                                                      const CpuSet& available, int count);
 
-/// Returns the kubelet's text, without a wrapping.
+/// Returns the kubelet's text, unwrapped.
 [[nodiscard]] std::string text_of(const place::CpuFailure& failure);
 [[nodiscard]] Rejection rejection_of(const place::CpuFailure& failure);
 

@@ -8,8 +8,8 @@
 #include "pinfold/decide/node.hpp"
 #include "pinfold/decide/start_advice.hpp"
 
-/// What the advice on a refused start is made from. The writers return members of a configuration
-/// in YAML, see StartAdvice::write.
+/// The input of the advice on a failed start. The writers return members of a configuration in
+/// YAML, see StartAdvice::write.
 namespace pinfold {
 
 struct FailedStart {
@@ -27,7 +27,7 @@ using Texts = std::map<std::string, std::string>;
 /// Returns 'kubeReserved: {cpu: "1", memory: "1Gi"}'.
 [[nodiscard]] std::string write_map(std::string_view field, const Texts& texts);
 
-/// Returns what to change where so that members of a configuration count.
+/// Returns the changes, with their places, that make members of a configuration take effect.
 [[nodiscard]] std::vector<AdviceStep> start_steps(const std::string& write,
                                                   const ConfigSources& sources);
 

@@ -395,7 +395,7 @@ std::optional<StartAdvice> remedy_of(const FailedStart& start) {
   return std::nullopt;
 }
 
-/// Turns the manager of a stage off, whose refusal is known. Returns false for other stages.
+/// Turns off the manager of a stage, whose error is known. Returns false for other stages.
 bool turn_off(StartStage stage, Config& config) {
   const Config off;
   if (stage == StartStage::kTopologyManager) {

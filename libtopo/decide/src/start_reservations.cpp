@@ -76,7 +76,7 @@ bool can_reserve(const Machine& machine, std::int32_t node, const Quantity& amou
   });
 }
 
-/// Returns what is reserved of the memory of NUMA nodes that have as much.
+/// Returns the reserved memory of those NUMA nodes that have as much.
 MemoryByNode possible_reservation(const Machine& machine, const Config& config) {
   MemoryByNode by_node;
   for (const MemoryReservation& entry : config.reserved_memory) {
@@ -117,7 +117,7 @@ std::string write_reservation(const MemoryByNode& by_node) {
   return fmt::format("reservedMemory: [{}]", fmt::join(entries, ", "));
 }
 
-/// Returns how much of a resource is reserved on the whole.
+/// Returns how much of a resource is reserved in total.
 Quantity needed_amount(const FailedStart& start, const char* resource) {
   Config config = start.config;
   config.reserved_memory.clear();  // its own errors do not change the sum

@@ -1,5 +1,5 @@
-// Says where each setting has to be changed: a kubelet's flags win over its files, and of several
-// files the last one wins. Objects of files are merged, and with feature gates those of flags, too.
+// Determines where each setting has to be changed: a kubelet's flags win over its files, and the
+// last of several files wins. Objects of files are merged; feature gates also with those of flags.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -100,8 +100,8 @@ class Steps {
     return sources;
   }
 
-  /// Writes a member in the last of the files that have it; none has it, and it `is_done`
-  /// elsewhere: nowhere. `merged`: its field, which the other files must not add to; "": they do
+  /// Writes a member in the last of the files that have it; if none has it and it `is_done`
+  /// elsewhere, nowhere. `merged`: its field, which the other files must not add to; "": they do
   /// not.
   void write_in_files(const std::string& member, const std::string& merged,
                       const std::vector<std::string>& files, bool is_done) {

@@ -4,10 +4,10 @@
 
 namespace pinfold::explain_detail {
 
-/// Adds, for each container that took exclusive CPUs in an admission, the CPUs that it would have
-/// taken without them, and the rule that put these behind. Nothing for a container without such a
-/// choice within its affinity, nor for a pod whose CPUs are taken as a whole. `before`: the state
-/// that the pod was admitted to.
+/// For each container that took exclusive CPUs in an admission, adds the CPUs that it would have
+/// taken without these, and the rule that ranked those lower. Adds nothing for a container without
+/// such a choice within its affinity, or for a pod whose CPUs are taken as a whole. `before`: the
+/// state to which the pod was admitted.
 void add_cpu_choices(const Node& node, const NodeState& before, const PodSpec& pod,
                      const Admitted& admitted, Trace& trace);
 

@@ -52,7 +52,7 @@ std::vector<std::string> obstacles_besides_count(const Failure& failure) {
   return {rejected_even_with(setting.text, *next)};
 }
 
-/// Returns what would still be in the way once what is missing is not; nothing if the pod would
+/// Returns what would still prevent the admission if nothing were missing; nothing if the pod would
 /// then be admitted.
 std::vector<std::string> next_obstacles(const Failure& failure) {
   constexpr std::size_t kMost = 2;

@@ -23,8 +23,8 @@ constexpr std::size_t kMostPlaces = 4;  ///< places searched for a larger set
 
 constexpr std::size_t kMostPodsNamed = 4;
 
-/// Returns how late a pod may be named: others by priority, then node-critical ones, then static
-/// ones, which come back as long as their manifest is there.
+/// Returns the rank of a pod, the first to be named first: by priority, then node-critical ones,
+/// then static ones, which come back as long as their manifest exists.
 std::int64_t rank_of(const NodeState& state, const PodUid& uid) {
   const ActivePod* const pod = state.find(uid);
   if (pod == nullptr) return 0;  // known only from the kubelet's files

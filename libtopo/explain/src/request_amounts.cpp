@@ -7,12 +7,12 @@
 #include "request_change.hpp"
 #include "summary.hpp"
 
-/// How it works: whether a pod fits is a step function of each amount. For what counts whole every
-/// step is tried. For memory the steps are where a set of NUMA nodes stops being enough, alone or
-/// after other containers of the pod have taken theirs. So the amounts to try are the differences
-/// of those: few enough to try all. Other rules have other steps (the containers of a pod may not
-/// use up what it has as a whole), so shares of the amount are tried, too, and the search looks
-/// between an amount that fits and the next larger one.
+/// How it works: whether a pod fits is a step function of each amount. For resources that count
+/// whole, every step is tried. For memory the steps are where a set of NUMA nodes stops being
+/// enough, alone or after other containers of the pod have taken theirs. So the amounts to try are
+/// the differences of those: few enough to try all. Other rules have other steps (the containers of
+/// a pod may not use up what it has as a whole), so shares of the amount are tried, too, and the
+/// search looks between an amount that fits and the next larger one.
 namespace pinfold::explain_detail {
 namespace {
 
@@ -21,8 +21,8 @@ constexpr std::size_t kMostCombined =
 
 Quantity whole(std::int64_t count) { return Quantity::of(count, Quantity::Format::kDecimalSi); }
 
-/// Returns the sums of all subsets, also of the empty one. Of more than kMostCombined amounts:
-/// those of each alone, and of the largest ones together.
+/// Returns the sums of all subsets, also of the empty one. With more than kMostCombined amounts:
+/// each alone, and the sums of the largest ones.
 std::set<Quantity> sums_of(std::vector<Quantity> amounts) {
   std::set<Quantity> sums = {Quantity{}};
   if (amounts.size() <= kMostCombined) {

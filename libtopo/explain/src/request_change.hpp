@@ -22,7 +22,7 @@ struct RequestChange {
   bool keeps_limit = false;  ///< a limit that equals the request does not follow
 
   [[nodiscard]] bool raises() const { return to > from; }
-  /// Returns the changed share of the amount. To lose exclusive CPUs is at least one CPU.
+  /// Returns the changed share of the amount. Losing exclusive CPUs counts as at least one CPU.
   [[nodiscard]] double size() const;
 };
 
@@ -35,7 +35,7 @@ struct RequestChange {
 /// Returns "container main: cpu 6 -> 4 (requests and limits)".
 [[nodiscard]] std::string describe(const PodSpec& pod, const RequestChange& change);
 
-/// Returns whether only whole numbers of the resource make a difference there: of devices, and of
+/// Returns whether only whole numbers of the resource make a difference there, as for devices and
 /// exclusive CPUs.
 [[nodiscard]] bool counts_whole(const Failure& failure, const Target& target,
                                 const std::string& resource);
@@ -44,22 +44,23 @@ struct RequestChange {
 /// Rounds memory of 1Mi or more down to whole Mi, the notation of the rest of an explanation.
 [[nodiscard]] Quantity rounded_down(const std::string& resource, const Quantity& amount);
 
-/// Return the amounts to try in place of the present one, nearest first. Of what counts whole
-/// these are all smaller numbers. Of memory they are the amounts below which something else may
-/// become possible: what a NUMA node, or several together, have free, with and without what other
-/// containers of the pod take there. Of huge pages that the machine does not have: only zero.
-/// Larger ones are what the containers of the pod lack, whole cores, and under the policy
-/// restricted what needs as many NUMA nodes as another resource.
+/// Return the amounts to try in place of the present one, nearest first. Smaller ones: for a
+/// resource that counts whole, every smaller number; for memory, the amounts below which something
+/// else may become possible: what one or several NUMA nodes have free, with and without what other
+/// containers of the pod take there; for huge pages that the machine does not have, only zero.
+/// Larger ones: what the containers of the pod lack, whole cores, and under the policy restricted
+/// what needs as many NUMA nodes as another resource.
 [[nodiscard]] std::vector<Quantity> smaller_amounts(const Failure& failure, const Target& target,
                                                     const std::string& resource);
 [[nodiscard]] std::vector<Quantity> larger_amounts(const Failure& failure, const Target& target,
                                                    const std::string& resource);
 
 /// Returns the amounts of CPUs, nearest first, with which a container that now has exclusive ones
-/// has none. An init container or sidecar may do without them: all that are just less than a whole
-/// number. Of an application container only what helps: all that the requests of other pods leave,
-/// if that is a fraction; and just less than now if `with_just_less`, or if its CPUs are on fewer
-/// NUMA nodes than its other resources, which the policy restricted does not allow.
+/// has none. For an init container or sidecar, which may do without them: all amounts just below a
+/// whole number. For an application container only what helps: all that the requests of other pods
+/// leave, if that is a fraction; and just below the present amount if `with_just_less`, or if its
+/// CPUs are on fewer NUMA nodes than its other resources, which the policy restricted does not
+/// allow.
 [[nodiscard]] std::vector<Quantity> shared_amounts(const Failure& failure, const Target& target,
                                                    bool with_just_less);
 

@@ -47,8 +47,8 @@ class RequestSearch {
     return remedies;
   }
 
-  /// Returns the pod with what is missing at the nearest place, and nothing else, changed; nullopt
-  /// if nothing that a request can change is missing.
+  /// Returns the pod with only what is missing at the nearest place changed; nullopt if no request
+  /// can change that.
   [[nodiscard]] std::optional<MetShortage> with_shortage_met() const {
     std::vector<RequestChange> changes = shared_pool_filled();
     if (changes.empty() && !missing_.empty()) changes = fitting_into(missing_.front());
@@ -93,7 +93,7 @@ class RequestSearch {
     return remedies;
   }
 
-  /// Returns whether some of the changes is the single one, or more of it.
+  /// Returns whether the changes include the single one, or a larger version of it.
   [[nodiscard]] static bool includes(const std::vector<RequestChange>& several,
                                      const RequestChange& single) {
     return std::any_of(several.begin(), several.end(), [&](const RequestChange& one) {
@@ -307,8 +307,8 @@ class RequestSearch {
     return changes;
   }
 
-  /// Lowers an amount by what is missing, where that is the smallest change. Of what counts whole
-  /// the next smaller whole number remains. nullopt if nothing would remain.
+  /// Lowers an amount by what is missing, where that is the smallest change. For a resource that
+  /// counts whole, the next smaller whole number remains. nullopt if nothing would remain.
   [[nodiscard]] std::optional<RequestChange> lowered_by(const Amounts& lack) const {
     std::optional<RequestChange> smallest;
     for (const Target& target : targets()) {

@@ -13,8 +13,9 @@ struct Setting {
   Config config;
 };
 
-/// Returns configurations that reserve CPUs or memory for the system on other NUMA nodes, or less
-/// of it: as much as the pod lacks. The change that leaves the system as much comes first.
+/// Returns configurations that reserve CPUs or memory for the system on other NUMA nodes, or
+/// reserve less: by as much as the pod lacks. The change that leaves the system as much comes
+/// first.
 [[nodiscard]] std::vector<Setting> other_reservations(const Failure& failure);
 
 /// Returns the configuration that allows as many pods as are needed. Domain: the reason is

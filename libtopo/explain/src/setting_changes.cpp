@@ -85,8 +85,8 @@ std::vector<Setting> other_settings(const Failure& failure) {
   return all;
 }
 
-/// "topologyManagerPolicy: restricted ": of several values only the first that suffices is named.
-/// Other values of reservedMemory begin with different NUMA nodes.
+/// Returns "topologyManagerPolicy: restricted ": of several values, only the first that suffices is
+/// named. Other values of reservedMemory begin with different NUMA nodes.
 std::string value_now(const Setting& setting) {
   const std::string_view memory = "reservedMemory:";
   if (setting.text.starts_with(memory)) return std::string(memory);

@@ -418,7 +418,7 @@ std::string nearest_node(const Failure& failure, const Amounts& memory) {
 }
 
 /// Explains memory that the node has free, by the rule of the memory manager: which NUMA nodes may
-/// serve it, and who keeps others from that.
+/// serve it, and what keeps others from that.
 std::string of_memory(const Failure& failure) {
   std::vector<Amounts> memory;
   int fewest = 1;

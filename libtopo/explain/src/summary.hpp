@@ -8,7 +8,7 @@
 
 namespace pinfold::explain_detail {
 
-/// Returns one sentence with what the pod needs, what is missing, and where.
+/// Returns one sentence: what the pod needs, what is missing, and where.
 [[nodiscard]] std::string summarize(const Failure& failure);
 
 /// Returns the limit of the machine or configuration that a pod exceeds. `alone` is the failure on

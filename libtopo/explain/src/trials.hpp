@@ -57,8 +57,8 @@ struct MetShortage {
   std::string change;  ///< of all of them: "container main: cpu 6 -> 4 (requests and limits)"
   PodSpec pod;
 };
-/// Returns the pod with what is missing at the nearest place changed, whether it fits then or not;
-/// nullopt if no request is the reason.
+/// Returns the pod with only what is missing at the nearest place changed, whether or not it then
+/// fits; nullopt if no request is the reason.
 [[nodiscard]] std::optional<MetShortage> with_shortage_met(const Failure& failure);
 
 /// Returns the moves of other pods' containers with which it fits; notes in `trials` if it finds
@@ -72,8 +72,8 @@ struct MetShortage {
 /// Returns whether a move takes huge pages elsewhere, or spreads memory over more NUMA nodes.
 [[nodiscard]] bool is_harmful(const Remedy& remedy);
 
-/// Returns the fewest other pods without which it fits. Of single pods with a device that is
-/// missing, prefers one that is admitted again after it, with other devices.
+/// Returns the fewest other pods without which it fits. Among single pods with a missing device,
+/// prefers one that is admitted again after it, with other devices.
 [[nodiscard]] std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials);
 
 /// Returns single settings of the node with which it fits: at most two, or three reservations.

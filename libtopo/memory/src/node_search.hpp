@@ -13,8 +13,9 @@
 
 namespace pinfold::memory {
 
-/// The search for the NUMA nodes of one request: the state by resource names and OS ids as the
-/// plain numbers of the policy. Its demands are in the order of the request's resources.
+/// The search for the NUMA nodes of one request: translates the state, by resource names and OS
+/// ids, into the plain numbers of the policy. Its demands are in the order of the request's
+/// resources.
 class NodeSearch {
  public:
   /// Copies what it needs.

@@ -49,7 +49,7 @@ class Taker {
   void take_rest_of_groups(Level level);
   /// Takes the remaining free CPUs of the cache's cores that it already has a part of.
   void take_rest_of_cores(const CpuGroup& cache);
-  /// Returns the groups of the level, those near what it has first if it keeps CPUs.
+  /// Returns the groups of the level; if it keeps CPUs, those near the kept ones first.
   [[nodiscard]] std::span<const std::int32_t> sorted(Level level) const {
     return rules_->tree->sorted(level, free_, *arena_, keeps_ ? CpusView(result_) : CpusView());
   }

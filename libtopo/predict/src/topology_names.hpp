@@ -18,7 +18,7 @@ inline constexpr std::string_view kMemoryPolicyAttribute = "memoryManagerPolicy"
 /// Returns the name of the zone of a NUMA node, as exporters write it.
 [[nodiscard]] inline std::string zone_name(NumaId id) { return "node-" + std::to_string(id.value); }
 
-/// A name in the deprecated field topologyPolicies, for a policy and a scope in one.
+/// A name in the deprecated field topologyPolicies, which stands for a policy and a scope.
 struct LegacyPolicy {
   std::string_view name;
   TopologyPolicy policy;

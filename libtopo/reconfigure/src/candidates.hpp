@@ -35,7 +35,7 @@ Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit
 /// are in the same cache, socket and NUMA node and have equal CPUs available.
 Enumeration for_each_choice_of_cpus(const CpuChoice& choice, const VisitCpus& visit);
 
-/// Appends a text to `key` that is the same for the same CPUs to choose from, up to equal CPUs.
+/// Appends a text to `key`, which is the same for choices that differ only in equal CPUs.
 void add_to_key(const CpuChoice& choice, std::string& key);
 
 }  // namespace pinfold::planning

@@ -25,7 +25,7 @@ class Judge {
 
   /// Decides about the pod on a node without other pods. If it is rejected, tries again with only
   /// some NUMA nodes free, because what decide() chooses for the first container can leave too
-  /// little for the next. With `neighbours`, each NUMA node is a group of its own.
+  /// little for the next. With `neighbours`, each NUMA node is a separate group.
   [[nodiscard]] Decision on_empty_node(const PodSpec& pod,
                                        Neighbours neighbours = Neighbours::kNone) const;
   /// Returns the pod with only one of its containers. Domain: a Guaranteed pod, so that the result

@@ -39,7 +39,7 @@ struct Placing {
 /// Adds every other set of NUMA nodes. Returns false, and adds none, if the machine has too many.
 [[nodiscard]] bool add_every_mask(const Machine& machine, std::vector<NumaMask>& masks);
 /// Returns whether NUMA nodes have enough free memory for a unit, as far as this is known without
-/// the memory manager: with init containers, less can do.
+/// the memory manager: with init containers, less may suffice.
 [[nodiscard]] bool has_memory(const Machine& machine, const Placing& placing, const Unit& unit,
                               NumaMask mask);
 

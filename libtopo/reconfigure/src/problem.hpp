@@ -23,7 +23,7 @@ namespace pinfold::planning {
 /// Bytes by resource name.
 using Amounts = std::map<std::string, std::uint64_t>;
 
-/// What a container or a pod as a whole has.
+/// The resources of a container, or of a pod as a whole.
 struct Part {
   std::optional<CpuSet> cpus;
   std::vector<MemoryBlock> memory;

@@ -17,7 +17,7 @@ namespace pinfold::planning {
 /// The conditions of a search besides low cost.
 struct SearchRules {
   bool may_lose = true;  ///< pods may be evicted, or stay against the rules
-  /// What the pods have was given by the same rules, so a complete assignment is not judged again.
+  /// The pods got their resources by the same rules, so a complete assignment is not judged again.
   bool same_rules = false;
   bool evict = false;  ///< see PlanOptions
   std::size_t steps = 0;
@@ -32,7 +32,7 @@ struct Solution {
   PlanCost cost;
 };
 
-/// Searches over what each pod gets, pod by pod, by branch and bound. In the first pass every pod
+/// Searches for what each pod gets, pod by pod, by branch and bound. In the first pass every pod
 /// that cannot keep what it has stays against the rules or is evicted; the second stops at its
 /// first solution; the third tries all good choices, the last one everything. See search.cpp.
 class Search {
@@ -43,7 +43,8 @@ class Search {
 
   void run();
   [[nodiscard]] const std::optional<Solution>& best() const { return best_; }
-  /// Returns whether no solution costs less than the best one; without one, whether there is none.
+  /// Returns whether no solution costs less than the best one; if none was found, whether there is
+  /// none.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
 
  private:

@@ -9,7 +9,7 @@ namespace pinfold::planning {
 [[nodiscard]] PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod,
                              Judge& judge, Neighbours neighbours = Neighbours::kNone);
 
-/// Returns the problem of bringing the pods of `state` to `node`. Borrows everything.
+/// Returns the problem of moving the pods of `state` to `node`. Borrows everything.
 [[nodiscard]] SearchProblem survey(const Node& node, const NodeState& state, Judge& judge);
 
 }  // namespace pinfold::planning

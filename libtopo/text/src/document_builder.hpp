@@ -18,7 +18,7 @@ class DocumentBuilder {
   static constexpr std::size_t kMaxDepth = 100;
   static constexpr const char* kTooDeep = "nested more than 100 levels deep";
 
-  /// `takes_duplicates`: the last one of several members with one key counts.
+  /// `takes_duplicates`: if several members have one key, the last one counts.
   explicit DocumentBuilder(bool takes_duplicates) : takes_duplicates_(takes_duplicates) {}
 
   bool begin(nlohmann::json container) {
@@ -38,8 +38,8 @@ class DocumentBuilder {
     level.key = std::move(name);
     return true;
   }
-  /// The next value is an object, or a list of objects, whose members the open object gets where it
-  /// has none of that name.
+  /// Announces a value, an object or a list of objects, whose members the open object gets unless
+  /// it has one of that name.
   void merge_key() { open_.back().is_merge = true; }
   bool value(nlohmann::json scalar) {
     if (open_.empty()) {

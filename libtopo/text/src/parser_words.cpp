@@ -8,7 +8,7 @@
 namespace pinfold {
 namespace {
 
-/// What to say about texts that contain a phrase. Of several the first counts.
+/// Our words for texts that contain a phrase. The first match counts.
 struct Phrase {
   std::string_view theirs;
   std::string_view ours;

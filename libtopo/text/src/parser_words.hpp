@@ -2,14 +2,14 @@
 
 #include <string_view>
 
-/// Our words for what the parsers of JSON and YAML find wrong. Their own texts are for programmers
-/// who know the parser, and change with its version.
+/// Our words for the errors that the parsers of JSON and YAML find. Their own texts are for
+/// programmers who know the parser, and change with its version.
 namespace pinfold {
 
-/// Domain: the text of a nlohmann::json::exception.
+/// Returns our words for an error. Domain: the text of a nlohmann::json::exception.
 [[nodiscard]] std::string_view json_problem(std::string_view text);
 
-/// Domain: the text of a YAML::Exception, without its place.
+/// Returns our words for an error. Domain: the text of a YAML::Exception, without its place.
 [[nodiscard]] std::string_view yaml_problem(std::string_view text);
 
 }  // namespace pinfold

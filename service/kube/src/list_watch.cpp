@@ -127,7 +127,7 @@ Result<void> ListWatch::apply(const ObjectEvent& event, Time now, ObjectSink& si
   return {};
 }
 
-/// The API server has ended the watch with an error.
+/// Handles a watch that the API server has ended with an error.
 Result<void> ListWatch::lost(const ObjectEvent& event, Time now) {
   const json* const code = member(event.object, "code");
   const std::string text = event.object.dump(-1, ' ', true, json::error_handler_t::replace);

@@ -248,7 +248,7 @@ void Worker::do_one(const Request& request) {
   request.done(std::move(answer));
 }
 
-/// The state now belongs to another node than the readers'; they keep the last snapshot.
+/// Ends the work: the state now belongs to another node, and readers keep the last snapshot.
 void Worker::finish_replaced() {
   checkpoint_journal();
   queue_.stop();

@@ -217,8 +217,8 @@ class RuntimeWorld {
   void put_all(const Answer& answer) {
     for (const api::ContainerUpdate& update : answer.update()) put(update);
   }
-  /// The plugin sends its own request. If the runtime is waiting for an answer of the plugin, both
-  /// wait until the runtime gives the plugin up.
+  /// Lets the plugin send its own request. If the runtime is waiting for an answer of the plugin,
+  /// both wait until the runtime gives up on the plugin.
   void update_by_itself(const api::ContainerUpdate& update) {
     if (is_asking_) {
       is_connected = false;

@@ -24,7 +24,7 @@ void run(const std::string& command);
 /// is wrong.
 void expect_right_state(const std::string& when);
 
-/// What remains without any pod, once a pod has been made and removed.
+/// What remains without any pod, after one has been created and removed.
 struct Footprint {
   std::set<std::string> state_files;  ///< names in the state directory
   /// Open files of the service: paths, "socket", "anon_inode:[eventfd]".

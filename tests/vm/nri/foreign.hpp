@@ -16,10 +16,10 @@ struct BesideOthers {
   std::string file;  ///< records exclusive CPUs
 };
 
-/// Pods come and go while an agent treats best-effort pods as koordinator does (their cpuset, their
-/// quota, cpu.idle), two containers have groups of their own (docker in docker), and some run in
-/// the groups of their sandboxes. Throws what a runtime rejects, and what is wrong once the agent
-/// has restored everything.
+/// Lets pods come and go while an agent treats best-effort pods as koordinator does (their cpuset,
+/// their quota, cpu.idle), two containers make groups inside their own (docker in docker), and some
+/// run in the groups of their sandboxes. Throws if the runtime rejects something, or if anything is
+/// wrong once the agent has restored everything.
 void run_beside_others(const BesideOthers& what);
 
 }  // namespace pinfold::driver

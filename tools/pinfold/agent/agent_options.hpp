@@ -50,21 +50,21 @@ struct AgentArguments : NodeOptions {
 [[nodiscard]] agent::AgentOptions agent_options_of(const AgentArguments& options,
                                                    agent::ProfileSource profile_source);
 
-/// --kubelet-flags.
+/// Declares --kubelet-flags.
 [[nodiscard]] cli::Option kubelet_flags_option(std::vector<std::string>& flags);
-/// --state-dir.
+/// Declares --state-dir.
 [[nodiscard]] cli::Option state_dir_option(std::string& state_dir);
-/// --pod-logs, for a command that opens a state directory.
+/// Declares --pod-logs, for a command that opens a state directory.
 [[nodiscard]] cli::Option pod_logs_option(std::string& directory);
-/// --insecure-state-dir, for a command that opens a state directory.
+/// Declares --insecure-state-dir, for a command that opens a state directory.
 [[nodiscard]] cli::Option insecure_state_dir_option(bool& is_insecure);
-/// --pod, for a command about one pod: see agent::find_pod_uid.
+/// Declares --pod, for a command about one pod: see agent::find_pod_uid.
 [[nodiscard]] cli::Option pod_option(std::string& pod);
-/// --container, for a command about one container of that pod.
+/// Declares --container, for a command about one container of that pod.
 [[nodiscard]] cli::Option container_option(std::string& container);
-/// --dry-run, for a command that changes the state.
+/// Declares --dry-run, for a command that changes the state.
 [[nodiscard]] cli::Option dry_run_option(AgentArguments& options);
-/// --release-unknown, for a command that opens the agent to write.
+/// Declares --release-unknown, for a command that opens the agent to write.
 [[nodiscard]] cli::Option release_unknown_option(AgentArguments& options);
 /// After a dry run, prints that nothing was stored.
 void print_dry_run(const AgentArguments& options);

@@ -24,7 +24,7 @@ namespace pinfold::tools {
 [[nodiscard]] Result<void> check_cgroup_options(const AgentArguments& options,
                                                 const socket::Hello& hello);
 
-/// --socket, for a command that changes the state, or for one that only reads.
+/// Declares --socket, for a command that changes the state, or for one that only reads.
 [[nodiscard]] cli::Option socket_option(AgentArguments& options);
 
 /// Information about a node and its service that only the service has.
@@ -50,8 +50,8 @@ struct OwnAgent {
 /// The session of a command: prints warnings to standard error.
 class AgentSession {
  public:
-  /// Errors: those of open_agent; kInvalidArgument if an option contradicts those of the service;
-  /// those of socket::NodeSession::open.
+  /// Opens a session. Errors: those of open_agent; kInvalidArgument if an option contradicts those
+  /// of the service; those of socket::NodeSession::open.
   [[nodiscard]] static Result<AgentSession> open(const AgentArguments& options);
   /// Opens a session for Reconfigure or Defragment: one with a service has no view(). Errors: those
   /// of `own` and of socket::NodeSession::open.

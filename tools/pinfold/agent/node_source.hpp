@@ -10,8 +10,8 @@ namespace pinfold::tools {
 /// node. STATE_DIR/config.yaml is replaced if it exists.
 [[nodiscard]] verbs::NodeSource source_of_command(const AgentArguments& options);
 /// Makes the source of the service, with the options of its start. STATE_DIR/config.yaml is
-/// written, unless the options name another file; that file is its owner's, and must already have
-/// the configuration.
+/// written, unless the options name another file; that file belongs to its owner, and must already
+/// have the configuration.
 [[nodiscard]] verbs::NodeSource source_of_service(const AgentArguments& options);
 
 }  // namespace pinfold::tools

@@ -70,7 +70,7 @@ bool is_own_with_flags(const NodeOptions& options) {
 }
 
 /// Warns, before a command uses a configuration, that it differs from the node's own. An agent
-/// warns itself of a state that it has changed before.
+/// itself warns of a state that it has changed before.
 void warn_of_other(const NodeOptions& options, const Config& config) {
   if (is_own_with_flags(options)) return;
   std::error_code ignored;

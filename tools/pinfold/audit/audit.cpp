@@ -157,7 +157,8 @@ Result<void> add_pod_resources(const AuditCommand& options, audit::Observed& obs
 }
 
 /// Measures what interrupts exclusive CPUs: on this machine unless the options forbid it, on
-/// another root only if they ask for it. nullopt if it is not measured, or cannot be: it is extra.
+/// another root only if they ask for it. nullopt if it is not measured, or cannot be: it is
+/// optional.
 std::optional<noise::NoiseReport> measured(const AuditCommand& options, const audit::Report& report,
                                            const audit::Observed& observed) {
   constexpr int kMoment = 200;

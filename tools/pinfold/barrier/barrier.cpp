@@ -111,7 +111,7 @@ std::string hooks_path(const BarrierOptions& options) {
   return options.hooks_dir + "/" + audit::kGateHookFile;
 }
 
-/// The files of a runtime, as they are.
+/// Returns the files of a runtime, unchanged.
 Result<std::vector<FileEdit>> barrier_edits(const BarrierOptions& options) {
   std::vector<FileEdit> edits = {{hooks_path(options), {}, {}}};
   if (options.runtime == BarrierRuntime::kContainerd) {

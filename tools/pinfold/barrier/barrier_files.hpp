@@ -24,7 +24,7 @@ struct GateHook {
 [[nodiscard]] std::string hooks_file(const GateHook& hook);
 
 /// Adds the gate to the OCI specification that containerd starts from, `ctr oci spec`, as the last
-/// of its createRuntime hooks. Errors: kInvalidArgument if `spec` is no specification.
+/// of its createRuntime hooks. Errors: kInvalidArgument if `spec` is not a specification.
 [[nodiscard]] Result<std::string> spec_with_gate(const std::string& spec, const GateHook& hook);
 
 /// Makes the configuration of containerd 1.7 or 2.x (versions 2 and 3) start from the specification
@@ -48,7 +48,7 @@ struct FileEdit {
 };
 
 /// Describes an edit: "creates 'PATH'", "removes 'PATH'", or "changes 'PATH'" and the lines that it
-/// takes away and adds. "" if it changes nothing.
+/// removes and adds. "" if it changes nothing.
 [[nodiscard]] std::string describe_edit(const FileEdit& edit);
 
 }  // namespace pinfold::tools

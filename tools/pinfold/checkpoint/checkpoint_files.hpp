@@ -36,7 +36,7 @@ struct StateFile {
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
 
 /// Returns the error of a file that cannot be inspected, with its name. Go's message for a file
-/// that is no JSON object names neither.
+/// that is not a JSON object does not say so.
 [[nodiscard]] Error not_inspected(const StateFile& file, Error error);
 
 /// Declares the argument with such paths.

@@ -83,9 +83,10 @@ enum class ExecCpus {
 };
 
 /// Returns the part of an OCI config.json (1.3) that a container with these resources and CPUs
-/// needs: linux.resources, linux.memoryPolicy if its memory is assigned, and if its CPUs are its
-/// own or its pod's process.execCPUAffinity, so that commands that are run in it have them, also if
-/// the runtime has others. They are those of now: after a move the container needs a new document.
+/// needs: linux.resources, linux.memoryPolicy if its memory is assigned, and
+/// process.execCPUAffinity if its CPUs are exclusive to it or its pod, so that commands that are
+/// run in it use these CPUs even if the runtime uses others. The values are the current ones: after
+/// a move the container needs a new document.
 [[nodiscard]] nlohmann::json oci_config(const ContainerResources& resources, const CpuSet& cpus,
                                         ExecCpus exec);
 

@@ -10,7 +10,7 @@
 /// the path, and the hook runs as root, so it only opens files where its operator permits it.
 namespace pinfold::tools {
 
-/// --pod-file-dir, for the operator of the hook.
+/// Declares --pod-file-dir, for the operator of the hook.
 [[nodiscard]] cli::Option pod_file_dir_option(std::vector<std::string>& directories);
 
 /// Reads a regular file of at most 1 MiB below one of `directories`. Follows no link below that

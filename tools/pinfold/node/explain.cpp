@@ -55,7 +55,7 @@ bool is_called(const PodSpec& pod, const std::string& name) {
   return pod.uid.value == name || pod.name == name || pod.namespace_name + "/" + pod.name == name;
 }
 
-/// Adds the rejection of a pod that this node decides otherwise than one with the stored machine.
+/// Adds the rejection of a pod that this node decides differently from one with the stored machine.
 void add_rejection(const agent::AdmitOutcome& outcome, Explanation& explanation) {
   if (!outcome.rejection || explanation.rejection) return;
   explanation.rejection = outcome.rejection;
@@ -67,8 +67,8 @@ agent::AdmissionFacts facts_of(const agent::NodeAgent& agent) {
   return {agent.node(), agent.offline(), agent.observed()};
 }
 
-/// Returns the pods that run on the node: those of --running, else what a kubelet here answers.
-/// Warns if it does not.
+/// Returns the pods that run on the node: those of --running, else those that a kubelet here names.
+/// Warns if it does not answer.
 Result<std::vector<PodSpec>> running_pods(const ExplainOptions& options) {
   if (!options.running.empty()) return read_pods({options.running});
   if (!options.of_kubelet || options.agent.sysfs != "/") return std::vector<PodSpec>();
@@ -407,8 +407,8 @@ std::string as_lines(const std::vector<std::string>& sentences) {
   return wrapped_lines(text, terminal_style());
 }
 
-/// Returns a remedy with the command that applies it, if there is one: behind it, or on a line of
-/// its own if both are too long for one.
+/// Returns a remedy with the command that applies it, if there is one: after it, or on a separate
+/// line if both are too long for one.
 std::string remedy_text(const std::string& sentence, const Remedy& remedy,
                         const ExplainOptions& options) {
   const std::string text = "  " + escaped(sentence);

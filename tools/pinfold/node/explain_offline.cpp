@@ -58,7 +58,7 @@ void sort_remedies(const agent::AdmissionFacts& facts, const NodeState& state,
                         [](const Remedy& remedy) { return remedy.online.empty(); });
 }
 
-/// Takes offline CPUs out of what is free.
+/// Removes offline CPUs from what is free.
 void take_offline(const agent::AdmissionFacts& facts, const NodeState& state,
                   Explanation& explanation) {
   const Machine& machine = facts.node.machine();
@@ -77,7 +77,7 @@ void take_offline(const agent::AdmissionFacts& facts, const NodeState& state,
   }
 }
 
-/// Makes an admission the refusal that it is until the CPUs are back.
+/// Turns an admission into a rejection until the CPUs are back.
 void refuse(const CpuSet& offline, const std::string& why, Explanation& explanation) {
   explanation.rejection = Rejection{kUnexpectedReason, why, why};
   explanation.containers.clear();

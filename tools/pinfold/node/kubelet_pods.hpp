@@ -9,7 +9,7 @@
 #include "pinfold/audit/observed.hpp"
 #include "pinfold/base/result.hpp"
 
-/// Asks the kubelet of this machine which pods it runs, by its read-only port: HTTP without
+/// Asks the kubelet of this machine which pods it runs, through its read-only port: HTTP without
 /// authentication, off unless it is configured.
 namespace pinfold::tools {
 
@@ -25,7 +25,7 @@ struct ReadOnlyPort {
 [[nodiscard]] ReadOnlyPort read_only_port(const audit::ObservedKubelet& kubelet);
 
 /// Returns the body of an HTTP/1 response that ends with the connection. Domain: any bytes. Errors:
-/// kIo for another status than 200, with its line, and for anything else.
+/// kIo for a status other than 200, with its line, and for any other text.
 [[nodiscard]] Result<std::string_view> body_of_response(std::string_view response);
 
 /// Asks for the pods, as JSON. Waits five seconds at most for each step. Errors: kIo.

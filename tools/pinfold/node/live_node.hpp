@@ -21,8 +21,8 @@ struct LiveMemory {
   std::optional<std::uint64_t> in_large_blocks;
 };
 [[nodiscard]] LiveMemory read_live_memory(const std::string& root, NumaId numa);
-/// Returns that sum for one NUMA node from the content of /proc/buddyinfo; nullopt if the node is
-/// not listed.
+/// Returns in_large_blocks of one NUMA node from the content of /proc/buddyinfo; nullopt if the
+/// node is not listed.
 [[nodiscard]] std::optional<std::uint64_t> in_large_blocks(std::string_view buddyinfo, NumaId numa,
                                                            std::uint64_t page_size);
 

@@ -27,7 +27,7 @@ namespace pinfold::tools {
 /// Writes pictures to a file. Errors: kIo.
 [[nodiscard]] Result<void> write_svg(const std::string& file, const std::string& title,
                                      const std::vector<SvgPanel>& panels);
-/// --svg.
+/// Declares --svg.
 [[nodiscard]] cli::Option svg_option(std::string& file);
 
 }  // namespace pinfold::tools

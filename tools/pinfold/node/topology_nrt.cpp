@@ -36,8 +36,8 @@ std::optional<checkpoint::KubeletFiles> with_right_sums(const Node& node,
   return is_all ? std::optional(std::move(repaired.files)) : std::nullopt;
 }
 
-/// Starts from the files as a kubelet does. It would refuse wrong checksums; the question what is
-/// free has an answer nevertheless.
+/// Starts from the files as a kubelet does, but accepts wrong checksums: what is free is known
+/// nevertheless.
 Result<NodeState> start(const Node& node, checkpoint::KubeletFiles files,
                         const NodeOptions& options) {
   const std::string& directory = options.state_dir;

@@ -280,7 +280,7 @@ std::map<CpuId, noise::CpuNoise> noise_of(const WhoOptions& options, const agent
   scope.cpus = cpus;
   const auto report = measure_noise(options.agent.sysfs, scope, kMoment);
   std::map<CpuId, noise::CpuNoise> by_cpu;
-  if (!report) return by_cpu;  // it is extra: who owns the CPU is known
+  if (!report) return by_cpu;  // the owners of the CPU are known without it
   for (const noise::CpuNoise& one : report->cpus) by_cpu.emplace(one.cpu, one);
   return by_cpu;
 }

@@ -83,7 +83,7 @@ Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
 }
 
 /// Opens the agent. Fails if no new configuration is named, because the kubelet's defaults are
-/// hardly meant.
+/// probably not meant.
 Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options,
                                         const std::vector<std::string>& open_policies) {
   PINFOLD_LET(auto agent, open_before(options));

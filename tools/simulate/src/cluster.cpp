@@ -131,7 +131,7 @@ class SimulatedScheduling {
     }
   };
 
-  /// From an empty state, which no manager rejects.
+  /// Starts a kubelet from an empty state, which no manager rejects.
   static void start(SimulatedKubelet& kubelet) {
     (void)kubelet.kind->cpu().start(kubelet.state.cpu);
     (void)kubelet.kind->memory().start(kubelet.state.memory);
@@ -159,7 +159,7 @@ class SimulatedScheduling {
     return describe(*nodes_[node].kind, nodes_[node].state, cluster_node_name(node));
   }
 
-  /// kube-scheduler looks for a part of the nodes that fit, and starts where it stopped.
+  /// Like kube-scheduler, looks for a part of the nodes that fit, and starts where it stopped.
   std::vector<std::size_t> fitting(std::int64_t milli) {
     constexpr std::size_t kAtLeast = 100;
     const std::size_t percent =

@@ -21,7 +21,7 @@ class SumsRule final : public ClusterRule {
   }
 };
 
-/// Judges by the objects as they are published, and keeps nothing in mind.
+/// Judges by the objects as they are published, and remembers nothing.
 class PublishedRule final : public ClusterRule {
  public:
   explicit PublishedRule(const std::vector<NodeTopology>& nodes) {

@@ -11,7 +11,7 @@
 
 namespace pinfold::simulate {
 
-/// What a rule learns of the cluster, and its answers.
+/// What a rule learns about the cluster, and its answers.
 class ClusterRule {
  public:
   ClusterRule() = default;

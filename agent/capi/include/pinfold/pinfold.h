@@ -6,17 +6,17 @@
  *  1. Names: a function is pinfold_<noun>_<verb>, with the verb's object where it needs one. An
  *     accessor, which cannot fail, is pinfold_<noun>_<property>.
  *  2. Errors: every function that can fail returns a pinfold_code: PINFOLD_OK (0) or one of the
- *     numbers below, whose meaning never changes. `error` may be NULL. Otherwise a function that
- *     succeeds sets *error to NULL, and one that fails sets it to a message that names what
- *     failed and on which object. Free the message with pinfold_free. *error is NULL, too, if no
- *     memory is left for the message. After PINFOLD_NO_MEMORY and PINFOLD_INTERNAL the call may
- *     have taken effect. An errno of the kernel or of a callback never means that a pod, a
+ *     numbers in pinfold/code.h, whose meaning never changes. `error` may be NULL. Otherwise a
+ *     function that succeeds sets *error to NULL, and one that fails sets it to a message that
+ *     names what failed and on which object. Free the message with pinfold_free. *error is also
+ *     NULL if no memory is left for the message. After PINFOLD_NO_MEMORY and PINFOLD_INTERNAL the
+ *     call may have taken effect. An errno of the kernel or of a callback never means that a pod, a
  *     container or a process does not exist; it becomes PINFOLD_IO, or PINFOLD_NO_MEMORY for
  *     ENOMEM. Every function that returns a pinfold_code sets errno: to that of the system call or
  *     callback that failed, or to 0.
  *  3. Outputs: a function sets its outputs only if it returns PINFOLD_OK or PINFOLD_NOT_SETTLED,
- *     unless its description says otherwise. If a function returns another code and the kubelet's
- *     state files are out of date, too, a warning is logged.
+ *     unless its description says otherwise. If a function returns another code while the kubelet's
+ *     state files are out of date, it logs a warning.
  *  4. Ownership: handles are opaque. Free a `char *` output with pinfold_free, a pinfold_pod
  *     with pinfold_pod_free and a pinfold_pod_list with pinfold_pod_list_free. Close a
  *     pinfold_node with pinfold_node_close and a pinfold_fleet with pinfold_fleet_close. These
@@ -32,20 +32,20 @@
  *     time in microseconds. CPUs and NUMA nodes have the operating system's numbers; only a
  *     `numa_mask` counts positions.
  *  7. Threads: any thread may call any function at any time, except with a handle that another
- *     thread closes or frees. Calls on nodes run one after the other: within a process for all
- *     nodes, across processes for one state directory. Calls on one fleet run one after the
- *     other. A pinfold_pod is immutable. A thread must not be cancelled during a call. A call needs
- *     at most 48 KiB of stack, pinfold_node_reconfigure 64 KiB, without what callbacks need.
+ *     thread closes or frees. Calls on nodes run one at a time: within a process for all nodes,
+ *     across processes for one state directory. Calls on one fleet run one at a time. A pinfold_pod
+ *     is immutable. A thread must not be cancelled during a call. A call needs at most 48 KiB of
+ *     stack (pinfold_node_reconfigure: 64 KiB), not counting callbacks.
  *  8. Callbacks run on the calling thread, during the call. If a callback calls a function with a
- *     node, that function returns PINFOLD_BUSY; pinfold_node_close does nothing then. The arguments
- *     of a callback are valid until it returns. A callback that breaks the rules of its
- *     description makes the call fail, with a message that names the callback: a hint provider's
- *     with PINFOLD_INVALID_ARGUMENT, and nothing is stored; a cgroup_fs' with PINFOLD_IO, or with
+ *     node, that function returns PINFOLD_BUSY, and pinfold_node_close does nothing. The arguments
+ *     of a callback are valid until it returns. A callback that breaks the rules of its description
+ *     makes the call fail, with a message that names the callback: a hint provider's with
+ *     PINFOLD_INVALID_ARGUMENT, and nothing is stored; a cgroup_fs' with PINFOLD_IO, or with
  *     PINFOLD_NOT_ENFORCED after the decision was stored. A callback must not throw or longjmp. A
- *     C++ exception breaks the rules in this sense; an exception of a log sink is ignored.
+ *     C++ exception breaks the rules in this sense; an exception from a log sink is ignored.
  *  9. Outcomes of a call that changes a node. Done: PINFOLD_OK, PINFOLD_NOT_SETTLED and
  *     PINFOLD_NOT_ENFORCED; PINFOLD_REJECTED is an answer, and stored as such. Unknown:
- *     PINFOLD_UNKNOWN. Not done: every other code; nothing has changed then, unless a description
+ *     PINFOLD_UNKNOWN. Not done: every other code; then nothing has changed, unless a description
  *     says otherwise.
  *  10. Process: the library never prints, exits, aborts, installs a signal handler, starts a
  *     thread or throws. After fork() the child may use the handles if no other thread was in a
@@ -73,9 +73,9 @@ extern "C" {
 #define PINFOLD_VERSION_NUMBER \
   (PINFOLD_VERSION_MAJOR * 10000 + PINFOLD_VERSION_MINOR * 100 + PINFOLD_VERSION_PATCH)
 
-/** Version of the library, "0.2.0". */
+/** Returns the version of the library, "0.2.0". */
 const char* pinfold_version(void);
-/** Version of the library as a number, like PINFOLD_VERSION_NUMBER. */
+/** Returns the version of the library as a number, like PINFOLD_VERSION_NUMBER. */
 uint32_t pinfold_version_number(void);
 
 /** Returns the name of a code, such as "not found"; "unknown code" for others. Never NULL. */
@@ -89,7 +89,7 @@ void pinfold_free(void* text);
 enum {
   PINFOLD_LOG_DEBUG = 0,   /**< each write to a cgroup */
   PINFOLD_LOG_INFO = 1,    /**< admissions and removals */
-  PINFOLD_LOG_WARNING = 2, /**< drift, missing controllers, about configurations and pods */
+  PINFOLD_LOG_WARNING = 2, /**< drift, missing controllers, doubts about configurations and pods */
   PINFOLD_LOG_ERROR = 3    /**< a decision that could not be applied to the kernel */
 };
 
@@ -103,9 +103,9 @@ typedef struct pinfold_log_sink {
 
 /** A string that a callback returns: at most 4 MiB for a cgroup_fs, 64 KiB for a hint provider. */
 typedef struct pinfold_text pinfold_text;
-/** Sets the string to a copy of `value`. If it fails, so does the call, unless a later
- * pinfold_text_set of the same string succeeds. Errors: PINFOLD_INVALID_ARGUMENT for NULL, and for
- * text that is not UTF-8 or too long; PINFOLD_NO_MEMORY. */
+/** Sets the string to a copy of `value`. If this fails, the call that runs the callback fails, too,
+ * unless a later pinfold_text_set of the same string succeeds. Errors: PINFOLD_INVALID_ARGUMENT for
+ * NULL, and for text that is not UTF-8 or is too long; PINFOLD_NO_MEMORY. */
 pinfold_code pinfold_text_set(pinfold_text* text, const char* value);
 
 /** The topology hints that a callback returns. */
@@ -114,9 +114,10 @@ typedef struct pinfold_hints pinfold_hints;
  * NUMA node at position i, that is, with the i-th lowest number, counted from 0. A mask of 0 means
  * any NUMA node. `preferred` is not 0 if no smaller set of NUMA nodes could provide the resource.
  * Add the hints of a resource by the number of NUMA nodes, then in lexicographic order of their
- * positions. If it fails, so does the call. Errors: PINFOLD_INVALID_ARGUMENT for a NUMA node that
- * the machine does not have, for a resource that is NULL, empty, longer than 317 bytes or not
- * UTF-8, and for more than 1048576 hints or 1000 resources; PINFOLD_NO_MEMORY. */
+ * positions. If this fails, the call that runs the callback fails, too. Errors:
+ * PINFOLD_INVALID_ARGUMENT for a NUMA node that the machine does not have, for a resource that is
+ * NULL, empty, longer than 317 bytes or not UTF-8, and for more than 1048576 hints or 1000
+ * resources; PINFOLD_NO_MEMORY. */
 pinfold_code pinfold_hints_add(pinfold_hints* hints, const char* resource, uint64_t numa_mask,
                                int preferred);
 /** Reports that no set of NUMA nodes can provide the resource. Errors: as pinfold_hints_add. */
@@ -187,9 +188,9 @@ typedef struct pinfold_hint_provider {
  *     cpuset.cpu_exclusive     rw root optional
  *     cpuset.sched_load_balance rw optional
  *
- * A version 2 hierarchy may refuse controllers other than cpuset, with an errno for "+cpu"; then
- * their files are not used. Huge page limits are not written into a hierarchy of cgroup_version 1
- * or 2, and its process ids mean nothing to this kernel. */
+ * A version 2 hierarchy may refuse controllers other than cpuset, with an errno for "+cpu"; their
+ * files are then not used. Huge page limits are not written into a hierarchy of cgroup_version 1 or
+ * 2, and its process ids mean nothing to this kernel. */
 typedef struct pinfold_cgroup_fs {
   size_t struct_size;
   void* data;
@@ -226,9 +227,9 @@ enum {
   PINFOLD_NODE_READ_ONLY = 4,
   /** Leave the CPU affinity of attached processes as it is. */
   PINFOLD_NODE_KEEP_AFFINITY = 8,
-  /** pinfold_node_open only reads the configuration and describes the machine: what is wrong with
-   * the state directory, its state, the cgroups or the service is an error of the first call. For a
-   * process that makes one call: the state is then read once, not twice. */
+  /** pinfold_node_open only reads the configuration and describes the machine; problems with the
+   * state directory, its state, the cgroups or the service are errors of the first call. For a
+   * process that makes one call: it reads the state once instead of twice. */
   PINFOLD_NODE_DEFER = 16
 };
 
@@ -255,8 +256,8 @@ typedef struct pinfold_node_options {
                          no service is asked */
   /** A sig_atomic_t that a signal handler or another thread may set, and that must live as long as
    * the node. Once it is not 0, a call that waits for another process to release the state
-   * directory ends with PINFOLD_BUSY and errno EINTR, and has changed nothing. A call that waits
-   * for the service is not ended. NULL: only lock_timeout_ms ends a wait. */
+   * directory ends with PINFOLD_BUSY and errno EINTR, and has changed nothing. It does not end a
+   * call that waits for the service. NULL: only lock_timeout_ms ends a wait. */
   const volatile int* interrupted;
 } pinfold_node_options;
 #define PINFOLD_NODE_OPTIONS_INIT                                                                \
@@ -271,9 +272,9 @@ typedef struct pinfold_node_options {
  * the machine was discovered, the library discovers it again after CPUs went offline or came
  * online.
  *
- * If a service (`pinfold serve`) has the state directory, each call is done by it, with the same
- * answers, except on a node that is open read-only. Its configuration, machine and cgroups apply
- * then: PINFOLD_INVALID_ARGUMENT if the options ask for others, PINFOLD_UNSUPPORTED for hint
+ * If a service (`pinfold serve`) owns the state directory, it executes each call, with the same
+ * answers, except on a node that is open read-only. Its configuration, machine and cgroups then
+ * apply: PINFOLD_INVALID_ARGUMENT if the options ask for others, PINFOLD_UNSUPPORTED for hint
  * providers and a cgroup_fs. Afterwards the service brings the kubelet's files up to date, so that
  * no call returns PINFOLD_NOT_SETTLED. A service may start and stop between calls. */
 pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node** node,
@@ -293,7 +294,7 @@ pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** erro
 /** Flags of pinfold_reconfiguration and pinfold_node_defragment. */
 enum {
   PINFOLD_RECONFIGURE_DRY_RUN = 1, /**< plan, but change nothing */
-  /** Kill processes of pods that are removed; without it they cause PINFOLD_BUSY. */
+  /** Kill processes of pods that are removed; without this flag they cause PINFOLD_BUSY. */
   PINFOLD_RECONFIGURE_KILL = 2,
   /** Go back to the node before the last reconfiguration; each container regains its resources.
    * `config` and `machine` must be NULL. PINFOLD_NOT_FOUND if there is none. */
@@ -314,20 +315,20 @@ typedef struct pinfold_reconfiguration {
   { sizeof(pinfold_reconfiguration), 0, NULL, NULL }
 
 /** Switches to another configuration or machine while containers run: plans what each container
- * keeps and where it moves, and applies the plan (docs/reconfigure.md). *plan is JSON, as
- * `pinfold reconfigure -o json` prints it. `node` has the new configuration and machine afterwards;
- * other nodes that are open on the state directory have the old ones and must be opened again. If
- * the node was opened with the config.yaml of its state directory, that file is replaced.
+ * keeps and where it moves, and applies the plan (docs/reconfigure.md). *plan is JSON, as `pinfold
+ * reconfigure -o json` prints it. `node` has the new configuration and machine afterwards; other
+ * nodes that are open on the state directory keep the old ones and must be opened again. If the
+ * node was opened with the config.yaml of its state directory, that file is replaced.
  * PINFOLD_UNSUPPORTED, with *plan set, if pods cannot stay and no flag permits removing them: then
- * nothing has changed. PINFOLD_NOT_ENFORCED sets *plan, too. */
+ * nothing has changed. PINFOLD_NOT_ENFORCED also sets *plan. */
 pinfold_code pinfold_node_reconfigure(pinfold_node* node,
                                       const pinfold_reconfiguration* reconfiguration, char** plan,
                                       char** error);
 
 /** Plans the fewest moves after which the node admits a Pod (YAML or JSON) that it rejects now, and
  * applies them. Does not admit the pod. Flags: PINFOLD_RECONFIGURE_DRY_RUN. *plan is JSON, as
- * `pinfold defragment -o json` prints it. PINFOLD_REJECTED, with *plan set, if no moves were found
- * that make room: then nothing has changed. PINFOLD_NOT_ENFORCED sets *plan, too. */
+ * `pinfold defragment -o json` prints it. PINFOLD_REJECTED, with *plan set, if it finds no moves
+ * that make room: then nothing has changed. PINFOLD_NOT_ENFORCED also sets *plan. */
 pinfold_code pinfold_node_defragment(pinfold_node* node, const char* manifest, uint32_t flags,
                                      char** plan, char** error);
 
@@ -336,18 +337,17 @@ pinfold_code pinfold_node_defragment(pinfold_node* node, const char* manifest, u
 /* Functions that read a Pod return PINFOLD_INVALID_ARGUMENT, with the API server's message, if the
  * API server would reject its resources, such as requests above limits. */
 
-/** One pod at the time of the call that returned it: the decision, and the desired resources of its
- * containers. */
+/** A snapshot of one pod: the decision, and the desired resources of its containers. */
 typedef struct pinfold_pod pinfold_pod;
 
 /** Admits a Pod (YAML or JSON): assigns CPUs and memory, stores the decision durably and creates
  * the cgroups. After that no other container runs on the pod's exclusive CPUs. A pod that is
- * already active keeps its resources. PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED set *pod, too. */
+ * already active keeps its resources. PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED also set *pod. */
 pinfold_code pinfold_pod_admit(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                char** error);
 
 /** Decides about a Pod (YAML or JSON) as a dry run, and explains the decision in pinfold_pod_trace.
- * Changes nothing. PINFOLD_REJECTED sets *pod, too. */
+ * Changes nothing. PINFOLD_REJECTED also sets *pod. */
 pinfold_code pinfold_pod_explain(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                  char** error);
 
@@ -357,21 +357,22 @@ pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod
 
 /** Flags of pinfold_pod_remove and pinfold_container_remove. */
 enum {
-  /** Kill running processes; without it they cause PINFOLD_BUSY. A cgroup_fs of cgroup_version 1 or
-   * 2 needs cgroup.kill for that; without that file they cause PINFOLD_UNSUPPORTED. */
+  /** Kill running processes; without this flag they cause PINFOLD_BUSY. A cgroup_fs of
+   * cgroup_version 1 or 2 needs cgroup.kill for that; if it does not have the file, they cause
+   * PINFOLD_UNSUPPORTED. */
   PINFOLD_REMOVE_KILL = 1
 };
 
 /** Removes a pod with all its containers: releases its resources and removes its cgroups. `pod_id`
  * is its UID or "namespace/name", not a bare name, which could mean another pod once this one is
- * gone. A pod that only the kubelet's state files name ("held" in pinfold_node_get_status) has a
- * UID alone. */
+ * gone. A pod that only the kubelet's state files name ("held" in pinfold_node_get_status) has only
+ * a UID. */
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error);
 
 void pinfold_pod_free(pinfold_pod* pod);
 
-/** The pods of a node at the time of the call that returned it; immutable. */
+/** A snapshot of the pods of a node; immutable. */
 typedef struct pinfold_pod_list pinfold_pod_list;
 
 /** Returns the active pods in the order of their admission, then the held ones. A held pod is one
@@ -386,29 +387,29 @@ const pinfold_pod* pinfold_pod_list_pod(const pinfold_pod_list* list, size_t ind
 /** Returns 1 if the pod is (or, in a dry run, would be) admitted, else 0. Returns 0 for a held pod,
  * which Pinfold did not admit. */
 int pinfold_pod_is_admitted(const pinfold_pod* pod);
-/** Returns 1 for a pod in a pinfold_pod_list that only the kubelet's state files name, else 0. */
+/** Returns 1 for a held pod, which only the kubelet's state files name, else 0. */
 int pinfold_pod_is_held(const pinfold_pod* pod);
 const char* pinfold_pod_uid(const pinfold_pod* pod);
 const char* pinfold_pod_name(const pinfold_pod* pod);
 const char* pinfold_pod_namespace(const pinfold_pod* pod);
-/** The kubelet's reason for a rejection, for example "TopologyAffinityError"; "" if admitted. */
+/** Returns the kubelet's rejection reason, such as "TopologyAffinityError"; "" if admitted. */
 const char* pinfold_pod_reason(const pinfold_pod* pod);
-/** The kubelet's message for a rejection; "" if admitted. */
+/** Returns the kubelet's message for a rejection; "" if admitted. */
 const char* pinfold_pod_message(const pinfold_pod* pod);
-/** The explanation by pinfold_pod_explain as JSON, [{"source", "object", "text"}]; "[]" if the pod
- * comes from another function. */
+/** Returns the explanation from pinfold_pod_explain as JSON, [{"source", "object", "text"}]; "[]"
+ * if the pod comes from another function. */
 const char* pinfold_pod_trace(const pinfold_pod* pod);
-/** The whole pod as JSON, like an element of `pods` in `pinfold status -o json`, with `held`,
- * `admitted` and `rejection`. */
+/** Returns the whole pod as JSON, like an element of `pods` in `pinfold status -o json`, with
+ * `held`, `admitted` and `rejection`. */
 const char* pinfold_pod_json(const pinfold_pod* pod);
 
 /* ---- Containers ---- */
 
-/** Isolation levels: with whom a container shares its CPUs. */
+/** Isolation levels: which containers may share a container's CPUs. */
 enum {
-  PINFOLD_ISOLATION_HOST = 0,     /**< with every container of the node's shared pool */
-  PINFOLD_ISOLATION_POD = 1,      /**< with containers of the same pod */
-  PINFOLD_ISOLATION_CONTAINER = 2 /**< with no other container */
+  PINFOLD_ISOLATION_HOST = 0,     /**< every container of the node's shared pool */
+  PINFOLD_ISOLATION_POD = 1,      /**< containers of the same pod */
+  PINFOLD_ISOLATION_CONTAINER = 2 /**< no other container */
 };
 
 /** Which values of a pinfold_container are set. Leave the others in the kernel unchanged. */
@@ -451,8 +452,8 @@ typedef struct pinfold_container {
         0, NULL, 0, NULL, NULL                                                                   \
   }
 
-/** The number of the pod's containers, without removed containers and finished init containers; 0
- * for a rejected pod. */
+/** Returns the number of the pod's containers, without removed containers and finished init
+ * containers; 0 for a rejected pod. */
 size_t pinfold_pod_container_count(const pinfold_pod* pod);
 /** Sets *container to the container at `index`, in start order. Its strings belong to `pod`.
  * Errors: PINFOLD_NOT_FOUND. */
@@ -466,13 +467,13 @@ pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name
  * longer need, and makes sure that the container's cgroup exists. */
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,
                                      char** error);
-/** Changes the number of exclusive CPUs of a running container (KEP-5554):
- * `milli_cpu` is its new request and limit, in thousandths of a CPU. It keeps the CPUs of its
- * admission and, when it grows, all of its current CPUs. Afterwards its cgroup has the new cpuset,
- * and no other container runs on its CPUs. *pod, unless `pod` is NULL, is as from pinfold_pod_get;
- * PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED set it, too. PINFOLD_REJECTED if it is not resized:
- * then nothing has changed, and *error begins with the kubelet's reason, "Deferred: " if other pods
- * use what it lacks, or "Infeasible: ". PINFOLD_INVALID_ARGUMENT for 0 or less. */
+/** Changes the number of exclusive CPUs of a running container (KEP-5554): `milli_cpu` is its new
+ * request and limit, in thousandths of a CPU. It keeps the CPUs of its admission and, when it
+ * grows, all of its current CPUs. Afterwards its cgroup has the new cpuset, and no other container
+ * runs on its CPUs. Unless `pod` is NULL, sets *pod as pinfold_pod_get does, also with
+ * PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED. PINFOLD_REJECTED if it is not resized: then nothing
+ * has changed, and *error begins with the kubelet's reason: "Deferred: " if other pods use the CPUs
+ * that it needs, or "Infeasible: ". PINFOLD_INVALID_ARGUMENT for 0 or less. */
 pinfold_code pinfold_container_resize(pinfold_node* node, const char* pod_id, const char* container,
                                       int64_t milli_cpu, pinfold_pod** pod, char** error);
 /** Removes a container for good: releases its resources and removes its cgroup. The pod stays.
@@ -501,9 +502,9 @@ pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_
  * cgroup root is stored. Pinfold keeps its cpuset.cpus and cpuset.mems in the desired state, even
  * when the shared pool changes. Every other value belongs to the runtime, which also removes the
  * cgroup. If the container is not removed, a reconciliation removes it when the last process of the
- * cgroup has ended, or, if the cgroup has no process yet, when the cgroup is gone. *previous,
- * unless `previous` is NULL, is the directory that the container had adopted before, or "";
- * PINFOLD_NOT_ENFORCED sets it, too. PINFOLD_BUSY if the container already runs in another cgroup;
+ * cgroup has ended, or, if the cgroup has no process yet, when the cgroup is gone. Unless
+ * `previous` is NULL, sets *previous to the directory that was adopted for the container before, or
+ * "", also with PINFOLD_NOT_ENFORCED. PINFOLD_BUSY if the container already runs in another cgroup;
  * PINFOLD_INVALID_ARGUMENT for a cgroup of another container or pod, for one that contains
  * Pinfold's root or the pods of a kubelet, and for a directory that is not a cgroup of this
  * hierarchy. */
@@ -513,12 +514,11 @@ pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_
 
 /* ---- A container in two calls ---- */
 
-/** A pod of one container, for pinfold_container_create: a manifest, or else the members below it.
- */
+/** A pod with one container, for pinfold_container_create: a manifest or the members below it. */
 typedef struct pinfold_request {
   size_t struct_size;
   const char* manifest;      /**< a Pod (YAML or JSON); NULL: see below */
-  const char* container;     /**< NULL: the only one of the manifest, else "main" */
+  const char* container;     /**< NULL: the manifest's only container, else "main" */
   const char* uid;           /**< UID of the pod */
   const char* name;          /**< NULL: as `uid` */
   const char* pod_namespace; /**< NULL: "default" */
@@ -535,45 +535,45 @@ typedef struct pinfold_request {
  * Afterwards no other container runs on the container's exclusive CPUs, and the cgroup has its
  * cpusets. If a step fails, everything is undone, and processes in the cgroup are killed. The pod
  * ends with the container: after pinfold_container_delete, or when the next
- * pinfold_container_create or pinfold_node_reconcile, or at once a service, finds that it has
- * ended, see pinfold_container_adopt_cgroup. *pod, unless `pod` is NULL, is as from
- * pinfold_pod_admit, and set by PINFOLD_REJECTED, too. Errors: PINFOLD_REJECTED; PINFOLD_BUSY if a
- * different pod has the UID, or the container runs in another cgroup; PINFOLD_NOT_FOUND for a
- * container that the manifest does not have; PINFOLD_INVALID_ARGUMENT for a request that is no
- * valid pod, and for a directory that cannot be adopted. This call and pinfold_container_delete
- * sync the disk once and leave the decision in Pinfold's journal: until another call that changes
- * the node has ended, for example pinfold_node_reconcile, the kubelet's files lag behind by up to
- * 16 calls. Make such a call before a kubelet starts on the state directory. */
+ * pinfold_container_create or pinfold_node_reconcile (or a service, at once) finds that it has
+ * ended, see pinfold_container_adopt_cgroup. Unless `pod` is NULL, sets *pod as pinfold_pod_admit
+ * does, also with PINFOLD_REJECTED. Errors: PINFOLD_REJECTED; PINFOLD_BUSY if a different pod has
+ * the UID, or the container runs in another cgroup; PINFOLD_NOT_FOUND for a container that the
+ * manifest does not have; PINFOLD_INVALID_ARGUMENT for a request that is not a valid pod, and for a
+ * directory that cannot be adopted. This call and pinfold_container_delete sync the disk once and
+ * leave the decision in Pinfold's journal: until another call that changes the node (such as
+ * pinfold_node_reconcile) has ended, the kubelet's files lag behind by up to 16 calls. Make such a
+ * call before a kubelet starts on the state directory. */
 pinfold_code pinfold_container_create(pinfold_node* node, const pinfold_request* request,
                                       const char* directory, pinfold_pod** pod, char** error);
-/** Releases what a container from pinfold_container_create has, and ends its pod if it was the
- * last. Its cgroup may still exist. `container` may be NULL if the pod has one container. Does
- * nothing if the UID is unknown: a runtime may call it twice. Names are not looked up, so no other
- * pod can be hit by mistake. Errors: PINFOLD_BUSY if processes run in the cgroup. */
+/** Releases the resources of a container from pinfold_container_create, and ends its pod if it was
+ * the last one. Its cgroup may still exist. `container` may be NULL if the pod has one container.
+ * Does nothing if the UID is unknown: a runtime may call it twice. Names are not looked up, so no
+ * other pod can be removed by mistake. Errors: PINFOLD_BUSY if processes run in the cgroup. */
 pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const char* container,
                                       char** error);
 
-/* ---- Who has a CPU, for programs that only ask ---- */
+/* ---- Owners of CPUs, for programs that only ask ---- */
 
 /* These three take no lock and never wait, not even if a service runs: they read the shared memory
  * of the state directory (NULL: /var/lib/pinfold), or its files if nothing was published since the
  * machine booted. Errors: PINFOLD_NOT_FOUND for a directory without a state;
  * PINFOLD_INVALID_ARGUMENT if other users can change it; PINFOLD_CORRUPT; PINFOLD_IO. */
 
-/** Sets *uid and *container to the pod and the container that have a CPU. *container is "" if
- * several containers of the pod have it, both are "" if the CPU is in the shared pool. */
+/** Sets *uid and *container to the pod and the container that own a CPU. *container is "" if
+ * several containers of the pod share it; both are "" if the CPU is in the shared pool. */
 pinfold_code pinfold_owner_of(const char* state_dir, int32_t cpu, char** uid, char** container,
                               char** error);
 /** Sets *is_exclusive to 1 if every one of the CPUs ("2-3,8") has an owner, else to 0; to 0 for "".
- * Errors: also PINFOLD_INVALID_ARGUMENT for another text. */
+ * Errors: also PINFOLD_INVALID_ARGUMENT if `cpus` is not a list of CPUs. */
 pinfold_code pinfold_is_exclusive(const char* state_dir, const char* cpus, int* is_exclusive,
                                   char** error);
-/** Sets *is_placed to 1 if the kernel shows what was decided for a container, else to 0: call it
+/** Sets *is_placed to 1 if the kernel agrees with the decision for a container, else to 0. Call it
  * before the container's program runs (docs/barrier.md). `directory` is the container's cgroup, in
- * the hierarchy with the cpuset controller. If the container or its pod has CPUs, the cgroup must
- * have no others; if not, or if `uid` is unknown, none that is exclusive. While another pod is
- * admitted, a shared container is unplaced until the kernel has the change: ask again. Errors: also
- * PINFOLD_NOT_FOUND for a directory without effective CPUs. */
+ * the hierarchy with the cpuset controller. If the container or its pod owns CPUs, the cgroup must
+ * have no others; if not, or if `uid` is unknown, it must have no exclusive ones. While another pod
+ * is being admitted, *is_placed is 0 for a shared container until the kernel has the change: ask
+ * again. Errors: also PINFOLD_NOT_FOUND for a directory without effective CPUs. */
 pinfold_code pinfold_container_is_placed(const char* state_dir, const char* uid,
                                          const char* container, const char* directory,
                                          int* is_placed, char** error);

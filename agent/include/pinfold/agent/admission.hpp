@@ -16,8 +16,8 @@ struct AdmissionFacts {
 
 /// Decides pods in order on a copy of the state. Adds one trace per pod to `traces`, and to
 /// `counts`, if they are given. Rejects a pod that would need memory that the machine no longer
-/// has. Does not look at what runs: see NodeAgent::preview. Errors: kUnsupported if a pod would get
-/// exclusive CPUs while CPUs are offline.
+/// has. Does not check which containers run: see NodeAgent::preview. Errors: kUnsupported if a pod
+/// would get exclusive CPUs while CPUs are offline.
 [[nodiscard]] Result<Preview> preview_admission(
     const AdmissionFacts& facts, const AgentState& state, const std::vector<PodSpec>& pods,
     std::vector<Trace>* traces = nullptr, const FromRuntime& shown = {}, Counts* counts = nullptr);

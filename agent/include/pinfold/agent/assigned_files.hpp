@@ -30,26 +30,26 @@ struct AssignedValues {
                                                             const Desired& desired,
                                                             const ContainerId& container);
 
-/// A name, as of a file, and its value.
+/// The name of a file or variable, and the member with its value.
 struct AssignedField {
   const char* name;
   std::string AssignedValues::*value;
 };
-/// The files of a container, in the order of AssignedValues.
+/// Returns the files of a container, in the order of AssignedValues.
 [[nodiscard]] const std::vector<AssignedField>& assigned_fields();
 
 /// Where a container finds its files.
 inline constexpr const char* kOwnDirectory = "/run/pinfold/self";
-/// The options of the bind mount there.
+/// Returns the options of the bind mount there.
 [[nodiscard]] const std::vector<std::string>& own_mount_options();
-/// Returns the environment variables of a container: PINFOLD_CPUS, PINFOLD_MEMS, and those that it
-/// asks for.
+/// Returns the environment variables of a container: PINFOLD_CPUS, PINFOLD_MEMS, and those that the
+/// container asks for.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> own_variables(
     const AssignedValues& values, const AssignedVariables& asked);
 
-/// One directory of files for each published container, below a directory of its own. The files of
-/// a container change together: ..data is a link to the directory that has them, and is replaced in
-/// one step, like in the kubelet's volumes.
+/// A directory with one directory of files per published container. The files of a container change
+/// together: ..data links to the directory that holds them, and is replaced atomically, as in the
+/// kubelet's volumes.
 class AssignedFiles {
  public:
   /// Publishes nothing.

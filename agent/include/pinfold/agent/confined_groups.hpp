@@ -19,30 +19,31 @@ struct ConfinedNews {
   CpuSet had;                       ///< the CPUs on which it could run; see ForeignGroup::reach
   CpuSet gets;                      ///< the CPUs that it should have now
   std::optional<Error> unconfined;  ///< why it does not have them
-  bool was_killed = false;          ///< so its processes were killed
-  bool only_follows = false;        ///< it was off exclusive CPUs, and gets what the pool gained
+  bool was_killed = false;          ///< its processes were killed for that reason
+  bool only_follows = false;        ///< it was off exclusive CPUs already, and only follows the
+                                    ///< pool
 };
 
-/// Returns the kubelets' directories in which adopted groups are. The groups of held pods look like
-/// unknown ones: if there are any, none.
+/// Returns the kubelet directories that contain adopted groups; none if there are held pods,
+/// because their groups look like unknown ones.
 [[nodiscard]] std::set<std::string> adopted_roots(const Desired& desired);
 
-/// An agent's knowledge of foreign groups: where to look for them, and which it has confined. Those
-/// follow the shared pool, within the CPUs that they had chosen before, until someone else changes
-/// their cpuset.
+/// An agent's knowledge of foreign groups: where to look for them, and which it has confined. A
+/// confined group follows the shared pool, within the CPUs that were chosen for it before, until
+/// someone else changes its cpuset.
 class ConfinedGroups {
  public:
   /// A group with exactly the CPUs `former_pool` was confined by an earlier agent.
   explicit ConfinedGroups(CpuSet former_pool) : former_pool_(std::move(former_pool)) {}
 
-  /// Until a runtime has shown where to look, the search is where adopted groups are.
+  /// Sets where to look. Until a runtime has shown that, find() looks where adopted groups are.
   void set_search(enforce::ForeignSearch search) { search_ = std::move(search); }
   [[nodiscard]] bool follows_runtime() const { return search_.is_of_runtime; }
 
   /// Finds the foreign groups that can reach a CPU of `exclusive`, and adds those that were
-  /// confined before. Leaves out the group of a container that has not started and has no other
-  /// CPUs than its own. A group comes before those in it. Errors: kIo if the root cannot be listed;
-  /// for the directories of the search see take_unread().
+  /// confined before. Leaves out the group of a container that has not started, if the group has
+  /// only the container's CPUs. A parent group comes before its children. Errors: kIo if the root
+  /// cannot be listed; for the directories of the search see take_unread().
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find(const enforce::Cgroups& cgroups,
                                                                 const Desired& desired,
                                                                 const CpuSet& exclusive);
@@ -54,8 +55,8 @@ class ConfinedGroups {
   /// Returns only those that were confined before and do not follow `pool` yet.
   [[nodiscard]] std::vector<enforce::ForeignGroup> find_confined(const enforce::Cgroups& cgroups,
                                                                  const CpuSet& pool);
-  /// Returns the steps that give groups below an adopted one their former cpuset back; the adopted
-  /// group keeps them in place.
+  /// Returns the steps that restore the former cpuset of groups below an adopted one, which now
+  /// confines them.
   [[nodiscard]] enforce::Plan take_given_back(const enforce::Cgroups& cgroups);
   /// Records the effects of a plan on `foreign`, and returns them. `has_followed`: the plan had the
   /// steps with which they follow the pool.

@@ -42,8 +42,8 @@ struct AgentState {
   std::set<ContainerId> unread;
   /// Pods that the runtime of a container admitted; they end with their last adopted container.
   std::set<PodUid> ending;
-  /// Of a pod that no container has adopted a group for yet, the process that makes the first one:
-  /// without a container, the pod ends with this process.
+  /// For a pod without an adopted group: the process that makes its first container. Until there is
+  /// a container, the pod ends with this process.
   std::map<PodUid, enforce::ProcessId> creators;
   PodNotes notes;  ///< of active pods
   /// The profile of the kubelet that wrote the state files before the first commit, if they show
@@ -56,8 +56,8 @@ struct AgentState {
 /// Whether a change that cannot be stored takes effect.
 enum class Unstored {
   kFails,
-  /// A change of no assignment takes effect anyway and is stored later. Only for changes that are
-  /// requested again after a restart.
+  /// A change that affects no assignment takes effect anyway and is stored later. Only for changes
+  /// that are requested again after a restart.
   kIsKept,
 };
 
@@ -111,7 +111,7 @@ struct Desired {
 
 /// Sets the isolation of observed containers: one that runs on a subset of its desired or earlier
 /// exclusive CPUs has these exclusively, even if the set is not the desired one. `earlier`: see
-/// Desired; only containers with processes, because no other one has to leave its CPUs.
+/// Desired; only containers with processes, because the others have no CPUs to leave.
 void mark_isolation(const enforce::Layout& desired, const enforce::Layout& earlier,
                     enforce::Layout& observed);
 

@@ -34,11 +34,11 @@ class EnforcedLayout : private ObservedCgroups {
   EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted, LogSink log,
                  CpuSet former_pool = {});
 
-  /// The same groups, to read them.
+  /// Returns the groups, for reading only.
   [[nodiscard]] const ObservedCgroups& observed() const { return *this; }
   /// Returns true if the kernel is known to differ from the desired state.
   [[nodiscard]] bool is_dirty() const { return std::holds_alternative<Dirty>(kernel_); }
-  /// The kernel's reason for each container that should be a partition but is not.
+  /// Returns the kernel's reason for each container that should be a partition but is not.
   [[nodiscard]] const std::map<enforce::GroupName, std::string>& partition_problems() const {
     return partition_problems_;
   }
@@ -55,8 +55,8 @@ class EnforcedLayout : private ObservedCgroups {
   /// leads to the desired layout without an overlap. Does nothing if the layout is dirty or
   /// unknown. Errors: those of plan.
   [[nodiscard]] Result<void> check_reachable(const Desired& desired);
-  /// Takes up a newly adopted group: checks it, reads its settings, and removes the empty group
-  /// that it replaces.
+  /// Starts to manage a newly adopted group: checks it, reads its settings, and removes the empty
+  /// group that it replaces.
   /// Errors: kNotFound if it does not exist, or is not a group with a cpuset.
   [[nodiscard]] Result<void> adopt(const Desired& desired, const ContainerId& container);
   /// Observes everything and brings it to the desired state. Moves processes of `known` that left
@@ -76,8 +76,9 @@ class EnforcedLayout : private ObservedCgroups {
   [[nodiscard]] Result<CpuSet> confine_foreign(const Desired& desired, const std::string& also);
   /// Returns what has happened to foreign groups since the last call.
   [[nodiscard]] std::vector<ConfinedNews> take_news() { return std::exchange(news_, {}); }
-  /// Sets the CFS quota of a pod's group that its runtime has made. The one write that is no step
-  /// of a plan: it changes no CPUs, so it needs no order (docs/adr/0030). Errors: kNotFound, kIo.
+  /// Sets the CFS quota of a pod's group that its runtime has made. The only write that is not a
+  /// step of a plan: it changes no CPUs, so it needs no order (docs/adr/0030). Errors: kNotFound,
+  /// kIo.
   [[nodiscard]] Result<void> set_quota(const std::string& directory,
                                        const enforce::CpuQuota& quota);
   /// Moves pages of the containers' processes to the desired NUMA nodes.

@@ -21,14 +21,14 @@ void describe(fields::Fields& fields, NodeStatus& status);
 void describe(fields::Fields& fields, AdmitOutcome& outcome);
 void describe(fields::Fields& fields, ChangeOutcome& outcome);
 void describe(fields::Fields& fields, ResizeOutcome& outcome);
-/// A reader has all steps in `moved`, as text.
+/// When read, all steps are in `moved`, as text.
 void describe(fields::Fields& fields, ReconcileReport& report);
 
 void describe(fields::Fields& fields, Room& room);
-/// The plan, without its room. A reader does not have the planned state.
+/// The plan, without its room. When read, the planned state is missing.
 void describe(fields::Fields& fields, Reconfiguration& planned);
 
-/// What a container was measured to take, with the names of its pod.
+/// The measurement of one container, with the names of its pod.
 struct NamedMeasurement {
   ContainerRef container;
   MeasuredContainer measured;

@@ -8,14 +8,14 @@
 
 namespace pinfold::agent {
 
-/// What only the follower of a container runtime asks of an agent: it knows which groups are the
-/// runtime's. Borrows the agent.
+/// The functions of an agent that only the follower of a container runtime calls, because only it
+/// knows the runtime's groups. Borrows the agent.
 class FollowedRuntime {
  public:
   explicit FollowedRuntime(NodeAgent& agent) : agent_(agent) {}
 
-  /// Sets where the runtime has groups. From now on those that no container has adopted are kept
-  /// off exclusive CPUs. Does nothing if the agent enforces nothing.
+  /// Sets where the runtime has groups. From now on, keeps groups there that no container has
+  /// adopted off exclusive CPUs. Does nothing if the agent enforces nothing.
   void set_search(enforce::ForeignSearch search);
   /// Keeps foreign groups off exclusive CPUs now. See EnforcedLayout::confine_foreign.
   /// Errors: kUnsupported if the agent enforces nothing; kIo.

@@ -18,8 +18,8 @@
 
 namespace pinfold::agent {
 
-/// In the error of a kubelet's state whose containers have CPUs that the node lacks or reserves:
-/// `pinfold checkpoint repair` would release what they have.
+/// Ends the error for a kubelet's state whose containers have CPUs that the node reserves or does
+/// not have: `pinfold checkpoint repair` would release these CPUs.
 inline constexpr std::string_view kNoRepair = "; no repair of the files keeps such an assignment";
 
 /// The side file with the values that Pinfold has changed: see quiet::encode_kept.
@@ -41,8 +41,8 @@ class KeptState {
                                                                   const AgentOptions& options);
 
   [[nodiscard]] const AgentState& state() const { return state_; }
-  /// The counts since the state directory was made. A crash loses those since the journal was last
-  /// checkpointed.
+  /// Returns the counts since the state directory was made. A crash loses those since the journal
+  /// was last checkpointed.
   [[nodiscard]] const Metrics& metrics() const { return metrics_; }
 
   /// Makes `next` durable, then makes it the state. A dry run only does the latter. `node`: the
@@ -56,12 +56,12 @@ class KeptState {
   [[nodiscard]] Result<void> replace_node(const Node& from, const Node& to, AgentState next);
   /// Replaces the names of adopted groups; the next commit stores them.
   void rename_adopted(ContainerMap<std::string> adopted) { state_.adopted = std::move(adopted); }
-  /// The node before the last replacement.
+  /// Returns the node before the last replacement.
   [[nodiscard]] const std::shared_ptr<const EarlierNode>& before() const { return before_; }
   /// Calls Store::checkpoint_journal, and writes the counts if they have changed.
   [[nodiscard]] Result<void> checkpoint_journal();
-  /// Has closing leave the journal to the next opening, see Store::leave_journal; or does what
-  /// checkpoint_journal() does if that is not possible.
+  /// Makes closing leave the journal to the next opening, see Store::leave_journal; if that is not
+  /// possible, calls checkpoint_journal().
   [[nodiscard]] Result<void> leave_journal();
   /// Replaces the counts; does nothing in a dry run.
   void set_metrics(const Metrics& metrics);
@@ -74,7 +74,7 @@ class KeptState {
   /// Reads which values of the system Pinfold has changed since the kernel started; none if the
   /// file cannot be read.
   [[nodiscard]] quiet::KeptKnobs knobs();
-  /// Stores them. Returns false if that fails. Not synced: a power cut also takes what was changed.
+  /// Stores these. Returns false if that fails. Not synced: a power cut resets the values, too.
   [[nodiscard]] bool keep_knobs(const quiet::KeptKnobs& knobs);
 
  private:

@@ -42,7 +42,7 @@ struct ChangeOutcome {
 /// Outcome of a resize; the change, if any, is already durable.
 struct ResizeOutcome : ChangeOutcome {
   std::optional<NotResized> refused;
-  CpuSet before;  ///< the container's exclusive CPUs; empty if it was refused
+  CpuSet before;  ///< the container's exclusive CPUs; empty if the resize was rejected
   CpuSet after;
   std::optional<Trace> trace = {};  ///< if requested: see verbs::Resize
 };
@@ -53,9 +53,9 @@ struct ReconfigureOutcome : ChangeOutcome {
   std::vector<MeasuredContainer> measured;
 };
 
-/// A group to adopt for a container; or the group of a pod's sandbox, for all containers of the pod
-/// that have exclusive CPUs: for runtimes that make no group per container. A sandbox gets the CPUs
-/// of all of them.
+/// A group to adopt for a container; or, for runtimes that make no group per container, the group
+/// of a pod's sandbox, for all containers of the pod that have exclusive CPUs. A sandbox gets the
+/// CPUs of all of them.
 struct AdoptedGroup {
   enforce::GroupName owner;  ///< a container, or the pod of a sandbox
   std::string directory;     ///< see Adoption
@@ -112,9 +112,8 @@ class NodeAgent : public NodeView {
   [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
   /// Adopts groups of active pods in one transaction: maintains their cpusets, and nothing else. If
   /// its runtime does not remove it, a container ends with the last process of its group, or with
-  /// the group itself if that is empty now. A
-  /// group that cannot be adopted does not prevent the others; its error is kNotFound, or one of
-  /// ObservedCgroups::check_adoptable.
+  /// the group itself if that is empty now. A group that cannot be adopted does not prevent the
+  /// others; its error is kNotFound, or one of ObservedCgroups::check_adoptable.
   /// Errors: kUnsupported if the agent enforces nothing; those of the store. Then nothing has
   /// changed.
   [[nodiscard]] Result<GroupsAdopted> adopt(const std::vector<AdoptedGroup>& groups);
@@ -180,8 +179,8 @@ class NodeAgent : public NodeView {
   /// destructor checkpoints the journal, too, but cannot report a failure. Errors: kIo; nothing is
   /// lost, and the next call or opening tries again.
   [[nodiscard]] Result<void> checkpoint_journal();
-  /// Has closing leave the journal to the next opening: nothing is synced, and the kubelet's files
-  /// stay older. Does the same as checkpoint_journal() once the journal has grown, see
+  /// Makes closing leave the journal to the next opening: nothing is synced, and the kubelet's
+  /// files stay out of date. Does the same as checkpoint_journal() once the journal has grown, see
   /// checkpoint::Store::leave_journal. Errors: those of checkpoint_journal().
   [[nodiscard]] Result<void> leave_journal();
 
@@ -191,7 +190,7 @@ class NodeAgent : public NodeView {
   friend Result<ReconcileReport> reconcile(NodeAgent& agent, std::optional<PageMoves> pages);
   using NodeView::NodeView;
   /// Asks again whether adopted containers whose groups could not be read have processes
-  /// (AgentState::unread). One without any may have ended, or await its first one.
+  /// (AgentState::unread). One without processes may have ended, or may not have its first one yet.
   void look_at_unread();
   /// Brings the kernel to the desired state. Idempotent. See agent::reconcile.
   /// Errors: kUnsupported if the agent enforces nothing; kIo if the groups cannot be read.
@@ -232,7 +231,7 @@ class NodeAgent : public NodeView {
   [[nodiscard]] std::optional<Error> adopt_and_apply(const std::vector<ContainerId>& containers);
 
   std::set<std::string> runtime_roots_;  ///< where a container runtime has groups
-  std::vector<std::string> unquiet_;     ///< what was logged as not off quiet CPUs
+  std::vector<std::string> unquiet_;     ///< what was logged as still using quiet CPUs
 };
 
 /// Adopts one group. Errors: those of NodeAgent::adopt for it; then nothing has changed.

@@ -22,7 +22,7 @@ struct EarlierNode {
   Config config;
   checkpoint::KubeletFiles files;
   std::set<PodUid> pods;           ///< the active ones
-  ContainerMap<CpuSet> baselines;  ///< of containers, which not every format of the files has
+  ContainerMap<CpuSet> baselines;  ///< of containers; not every format of the files stores them
 };
 
 /// The node that a state is for.

@@ -42,8 +42,8 @@ struct AdmitOutcome {
   std::optional<Rejection> rejection;
   /// The change is durable but not applied to the kernel; reconcile() tries again.
   std::optional<Error> not_enforced;
-  /// Known bugs of the kubelet that act, see acting_quirks; before them, of a rejected pod that
-  /// needs exclusive CPUs, that CPUs are offline.
+  /// Known bugs of the kubelet that affect the pod, see acting_quirks. Before them, if a rejected
+  /// pod needs exclusive CPUs, that CPUs are offline.
   std::vector<std::string> notes = {};
 };
 
@@ -72,13 +72,13 @@ class NodeView {
   ~NodeView();
 
   [[nodiscard]] const Node& node() const { return *node_; }
-  /// The node as a shared pointer, for readers that outlive a reconfiguration.
+  /// Returns the node as a shared pointer, for readers that outlive a reconfiguration.
   [[nodiscard]] const std::shared_ptr<const Node>& shared_node() const { return node_; }
   [[nodiscard]] const AgentOptions& options() const { return options_; }
   [[nodiscard]] const AgentState& state() const;
   [[nodiscard]] const Metrics& metrics() const;
   [[nodiscard]] const Timings& timings() const { return timings_; }
-  /// CPUs of the node that are offline. While there are any, no container gets exclusive CPUs.
+  /// Returns the offline CPUs of the node. While there are any, no container gets exclusive CPUs.
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
   /// See KnownMachine.
   [[nodiscard]] const std::optional<Machine>& observed() const { return observed_; }
@@ -87,20 +87,20 @@ class NodeView {
   /// size.
   [[nodiscard]] std::vector<std::string> machine_changes() const;
   [[nodiscard]] bool enforces() const { return enforced_ != nullptr; }
-  /// The control groups, to read them; nullptr if the agent enforces nothing.
+  /// Returns the control groups, to read them; nullptr if the agent enforces nothing.
   [[nodiscard]] const ObservedCgroups* enforced() const;
-  /// What is known of their contents; nullptr if the agent enforces nothing.
+  /// Returns what is known of their contents; nullptr if the agent enforces nothing.
   [[nodiscard]] const EnforcedLayout* layout() const { return enforced_.get(); }
   /// Returns which values of the system Pinfold has changed since the kernel started.
   [[nodiscard]] std::map<quiet::Knob, quiet::KeptKnob> kept_knobs() const;
-  /// The state of interrupts, queues and services; nullptr if Pinfold does not manage them.
+  /// Returns the state of interrupts, queues and services; nullptr if Pinfold does not manage them.
   [[nodiscard]] const quiet::QuietReport* quiet_report() const;
   /// Returns the desired state of the kernel.
   [[nodiscard]] Desired desired() const;
   /// Returns the differences of the kernel from the desired state; empty if the agent enforces
   /// nothing. Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift() const;
-  /// The node before the last reconfiguration of this state directory.
+  /// Returns the node before the last reconfiguration of this state directory.
   [[nodiscard]] const std::shared_ptr<const EarlierNode>& before() const;
 
   /// Admits or rejects pods on a copy of the state. Errors: as NodeAgent::admit, except those of
@@ -129,7 +129,7 @@ class NodeView {
   [[nodiscard]] std::chrono::steady_clock::time_point now() const {
     return options_.now ? options_.now() : std::chrono::steady_clock::now();
   }
-  /// Returns the error of what needs control groups.
+  /// Returns the error of a call that needs control groups.
   [[nodiscard]] static tl::unexpected<Error> enforces_nothing();
   /// Returns whether a container runtime is followed.
   [[nodiscard]] bool has_runtime() const;

@@ -81,7 +81,7 @@ class ObservedCgroups {
   /// to a container. Errors: as above.
   [[nodiscard]] Result<void> verify_room(const Desired& desired,
                                          const ContainerId& container) const;
-  /// Errors: kBusy if processes run in these groups; kIo.
+  /// Checks that no process runs in these groups. Errors: kBusy if one does; kIo.
   [[nodiscard]] Result<void> check_empty(const std::vector<enforce::GroupName>& groups) const;
 
  protected:
@@ -105,7 +105,7 @@ class ObservedCgroups {
                                              const enforce::Layout::value_type& own) const;
 };
 
-/// "'/sys/fs/cgroup/kubepods' has CPUs 0-3", and which group is a partition.
+/// Returns "'/sys/fs/cgroup/kubepods' has CPUs 0-3", and which group is a partition.
 [[nodiscard]] std::string describe(const enforce::NarrowGroup& group);
 
 /// Adds foreign groups whose processes run on exclusive CPUs or cannot be read.

@@ -24,11 +24,11 @@ namespace pinfold::agent {
 [[nodiscard]] std::string owners_of(const ContainerMap<CpuSet>& assignments, const PodNames& names,
                                     CpuSet cpus);
 
-/// Says that no container gets exclusive CPUs while some are offline, and whose these are. Domain:
-/// `offline` is not empty.
+/// Returns a text: no container gets exclusive CPUs while some are offline, and whose these are.
+/// Domain: `offline` is not empty.
 [[nodiscard]] std::string offline_cause(const NodeState& state, const CpuSet& offline);
-/// Returns the same with the command that brings them back, and the one for a machine that has lost
-/// them for good.
+/// Returns offline_cause() with the command that brings the CPUs back, and the one for a machine
+/// that has lost them for good.
 [[nodiscard]] std::string offline_text(const NodeState& state, const CpuSet& offline);
 /// Returns "chcpu --enable 4,14-15".
 [[nodiscard]] std::string online_command(const CpuSet& cpus);

@@ -17,7 +17,7 @@ namespace pinfold::agent {
 [[nodiscard]] Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                                            Node::Providers providers = {});
 
-/// Returns whether a state directory has a configuration of its own: STATE_DIR/config.yaml.
+/// Returns whether a state directory has its own configuration: STATE_DIR/config.yaml.
 [[nodiscard]] bool has_config(const std::string& state_dir);
 
 /// Reads the configuration of a state directory: from `file`; if that is "", from

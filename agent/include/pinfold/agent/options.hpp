@@ -52,10 +52,10 @@ struct AgentOptions {
   /// What determined the profile of the configuration. kDefault: open_agent follows the state
   /// files, if they show the kubelet's version.
   ProfileSource profile_source = ProfileSource::kDefault;
-  /// Nobody has given a configuration, and the state directory has none: the kubelet's defaults
-  /// stand in. Errors say so.
+  /// No configuration was given, and the state directory has none, so the kubelet's defaults apply.
+  /// Errors mention this.
   bool lacks_config = false;
-  /// Of the machine whose node it is; "": none, so that the size of its kernel is unknown.
+  /// The file of the node's machine; "": none, so the size of its kernel is unknown.
   std::string iomem = "/proc/iomem";
   /// The kubelet's directory of logs, which names held pods; "": they have no names.
   std::string pod_logs;
@@ -63,8 +63,8 @@ struct AgentOptions {
   /// Resets the CPU affinity that a container's processes inherit from their runtime, when they are
   /// attached and when the container starts.
   bool reset_affinity = true;
-  /// How quiet exclusive CPUs are: docs/cookbook/quiet-cpus.md. What an earlier agent has changed
-  /// is restored even if it is kOff.
+  /// How quiet exclusive CPUs are: docs/cookbook/quiet-cpus.md. Even with kOff, restores what an
+  /// earlier agent has changed.
   quiet::QuietLevel quiet = quiet::QuietLevel::kOff;
   Abandoned abandoned = Abandoned::kRemove;
   /// Where the files of published containers are; "": none can be published. open_agent sets it.

@@ -7,8 +7,8 @@
 
 #include "pinfold/types/pod_ref.hpp"
 
-/// The names that the kubelet gives the directories of its containers' logs: they are where a node
-/// itself has the names of pods that its state files list by UID.
+/// The kubelet's log directories of containers. They are named after the pods, so a node finds
+/// there the names of pods that its state files list by UID.
 namespace pinfold::agent {
 
 /// Reads "NAMESPACE_NAME_UID"; nullopt for anything else.

@@ -16,8 +16,8 @@ namespace pinfold::agent {
 /// the states of additional hint providers. JSON; docs/operations.md.
 [[nodiscard]] std::string encode_pods(const AgentState& state);
 
-/// Produces the same bytes for a sequence of states, but encodes only pods that have changed. The
-/// others are found by the addresses of what the states share.
+/// Encodes a sequence of states to the same bytes, but encodes only pods that have changed. Finds
+/// the others by the addresses of what the states share.
 class PodsEncoder {
  public:
   [[nodiscard]] checkpoint::FileText encode(const AgentState& state);

@@ -20,8 +20,8 @@ struct ReconcileReport {
   std::vector<std::string> narrowed;
   /// Interrupts, queues, services and threads of the kernel that still use quiet CPUs, and why.
   std::vector<std::string> unquiet = {};
-  /// Pods, and containers of other pods, that had ended without being removed, and were removed. In
-  /// no JSON document: it becomes events.
+  /// Pods, and containers of other pods, that had ended without being removed, and were removed
+  /// now. In no JSON document: they become events.
   std::vector<enforce::GroupName> removed = {};
 };
 

@@ -45,7 +45,7 @@ struct Reconfiguration {
   PodNames pods = {};        ///< the active pods
 };
 
-/// Returns the pod's name from `pods`, or its UID if it is not there, as for a held pod.
+/// Returns the pod's name from `pods`, or its UID if it is missing there, as for a held pod.
 [[nodiscard]] std::string pod_name(const Reconfiguration& planned, const PodUid& uid);
 
 /// Plans what the pods of an agent get on the node `to`. Errors: those of

@@ -117,7 +117,7 @@ struct NodeStatus {
   std::vector<std::string> machine_changes;  ///< see NodeAgent
   bool ok = true;                            ///< no drift, no CPU offline, and every pod is ok
 };
-/// Errors: those of NodeAgent::find_drift.
+/// Returns the status of a node. Errors: those of NodeAgent::find_drift.
 [[nodiscard]] Result<NodeStatus> node_status(const NodeAgent& agent);
 [[nodiscard]] nlohmann::json to_json(const NodeStatus& status);
 [[nodiscard]] nlohmann::json to_json(const ReconcileReport& report);

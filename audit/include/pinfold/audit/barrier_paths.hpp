@@ -6,9 +6,9 @@ namespace pinfold::audit {
 inline constexpr const char* kContainerdConfig = "/etc/containerd/config.toml";
 /// The OCI specification that containerd starts from.
 inline constexpr const char* kGateSpec = "/etc/containerd/pinfold-gate.json";
-/// Of CRI-O and podman.
+/// The hooks directory of CRI-O and podman.
 inline constexpr const char* kHooksDirectory = "/usr/share/containers/oci/hooks.d";
-/// Sorts behind the hook of Pinfold itself, which admits the containers of podman.
+/// Sorts after Pinfold's own hook, which admits the containers of podman.
 inline constexpr const char* kGateHookFile = "zz-pinfold-gate.json";
 
 }  // namespace pinfold::audit

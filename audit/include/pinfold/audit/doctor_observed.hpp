@@ -166,7 +166,7 @@ struct ObservedSystem {
   ObservedPinned pinned = {};
   ObservedQuiet quiet = {};
   ObservedBarrier barrier = {};
-  std::string kubevirt = {};  ///< the sign of it: "process 77 (virt-handler)"; "": none
+  std::string kubevirt = {};  ///< evidence of it: "process 77 (virt-handler)"; "": none
   ObservedSystemd systemd = {};
   ObservedKubelet kubelet = {};
   bool has_kubelet_config = false;  ///< its file exists, or the user names one

@@ -34,10 +34,11 @@ struct BindingFacts {
   std::string directory;  ///< of the group: absolute on the node, in the cpuset hierarchy
   NumaLists numa = {};
   std::vector<GroupMems> groups = {};  ///< the topmost first; those without a cpuset are left out
-  /// Of a process: Mems_allowed_list. nullopt: no process was named, or the kernel does not say.
+  /// For a process: Mems_allowed_list. nullopt: no process was named, or the kernel does not show
+  /// it.
   std::optional<enforce::NodeSet> allowed = {};
-  /// Of a process: it has a seccomp filter and lacks CAP_SYS_NICE. The filters that container
-  /// runtimes install by default then answer EPERM to set_mempolicy and mbind.
+  /// For a process: it has a seccomp filter but not CAP_SYS_NICE. The default filters of container
+  /// runtimes then answer EPERM to set_mempolicy and mbind.
   bool is_filtered = false;
 };
 
@@ -58,7 +59,7 @@ struct BindingLimit {
 
 struct MemoryBinding {
   enforce::NodeSet numa_nodes;            ///< those that can be bound
-  std::vector<BindingLimit> limits = {};  ///< every other one once
+  std::vector<BindingLimit> limits = {};  ///< each of the others once
 
   friend bool operator==(const MemoryBinding&, const MemoryBinding&) = default;
 };

@@ -31,10 +31,10 @@ struct ObserveOptions {
   std::string kubelet_config = {};  ///< "": --config of the running kubelet, or its default
 };
 
-/// What the reading of the kubelet's configuration said.
+/// A warning from reading the kubelet's configuration.
 struct ConfigWarning {
   std::string text;
-  std::string file = {};  ///< that it is about; "": flags
+  std::string file = {};  ///< the file that it is about; "": flags
 
   friend bool operator==(const ConfigWarning&, const ConfigWarning&) = default;
 };
@@ -45,7 +45,7 @@ struct ObservedKubelet {
   std::string host = {};     ///< the program it is part of: "k3s server"; "": none
   KubeletFlags flags = {};   ///< of its process or, if it does not run, of its unit
   bool has_command = false;  ///< no kubelet runs, and its unit has the whole command line
-  /// No kubelet runs and no unit of one was found: what starts it may give it flags.
+  /// No kubelet runs and no unit for one was found, so an unknown program may start it with flags.
   bool may_have_flags = false;
   std::string root_dir;                ///< "/var/lib/kubelet"
   std::string config_path = {};        ///< "": no file

@@ -23,8 +23,8 @@ struct WatchEvent {
   std::string other = {};
   CpuSet cpus = {};
   std::chrono::milliseconds lasted = {};  ///< of kCleared: since the first look that saw it
-  /// For kCleared and kOverlaps: the one of the two containers that started last, the likely cause;
-  /// "" if both ran before the watch began.
+  /// For kCleared and kOverlaps: the container of the two that started last, the likely cause; ""
+  /// if both ran before the watch began.
   std::string after = {};
 
   friend bool operator==(const WatchEvent&, const WatchEvent&) = default;

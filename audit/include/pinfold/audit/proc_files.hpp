@@ -13,8 +13,8 @@
 #include "pinfold/enforce/cpu_quota.hpp"
 #include "pinfold/types/cpuset.hpp"
 
-/// Parsers of the kernel's files about processes, quotas and interrupts. Pure; anything that a file
-/// does not have in the expected form is omitted.
+/// Parsers of the kernel's files about processes, quotas and interrupts. Pure; they omit anything
+/// that does not have the expected form.
 namespace pinfold::audit {
 
 /// The fields of /proc/PID/stat, as views into its text.

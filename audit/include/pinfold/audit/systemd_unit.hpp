@@ -13,7 +13,7 @@ namespace pinfold::audit {
 
 /// Where systemd finds the files of a node's units. Source: systemd.unit(5).
 struct InstalledUnits {
-  std::map<std::string, std::string> files = {};  ///< paths by unit; of several the first
+  std::map<std::string, std::string> files = {};  ///< paths by unit; if several, the first
   std::set<std::string> drop_in_directories = {};
   std::set<std::string> names = {};  ///< of units with a file or a directory of drop-ins
 };

@@ -26,7 +26,7 @@ struct FileStatus {
 /// Thread-safety: const is safe.
 class Tree {
  public:
-  /// Errors: kNotFound, kIo.
+  /// Opens a root. Errors: kNotFound, kIo.
   [[nodiscard]] static Result<Tree> open(const std::string& root);
 
   /// Returns "" for "/", so that a path of the node can be appended.
@@ -50,7 +50,7 @@ class Tree {
   [[nodiscard]] Result<std::string> link(const std::string& path) const;
   /// Returns true if something exists at a path and can be reached.
   [[nodiscard]] bool has(const std::string& path) const;
-  /// Returns the owner and mode of a file; for a symbolic link its own. Errors: as read.
+  /// Returns the owner and mode of a file, or of a symbolic link itself. Errors: as read.
   [[nodiscard]] Result<FileStatus> status(const std::string& path) const;
   /// Returns true if this user may write the file, or create entries in the directory.
   [[nodiscard]] bool can_write(const std::string& path) const;

@@ -22,10 +22,10 @@ struct Conversion {
   std::vector<Note> lost;
 };
 
-/// The CPUs that resizes must not take, which formats before CPU V4 do not have.
+/// The CPUs that resizes must not take, which formats before CPU V4 do not store.
 struct KnownBaselines {
   ContainerMap<CpuSet> baselines = {};
-  bool is_needed = false;  ///< by the kubelet, of every container; unknown ones are all its CPUs
+  bool is_needed = false;  ///< the kubelet needs one for each container; default: all its CPUs
 };
 
 /// Converts both files; a missing file stays missing. Formats without pod entries lose them. `ids`

@@ -17,8 +17,8 @@ struct EncodedEntry {
   std::string dump;
 };
 
-/// The entries of a file by pod, encoded and joined in groups. A change joins only its group again,
-/// so its cost does not depend on the number of pods.
+/// The entries of a file by pod, encoded and joined in groups. After a change only its group is
+/// joined again, so the cost does not depend on the number of pods.
 class EncodedEntries {
  public:
   /// Entries that follow each other, as one text. The first group has no separator at its front.

@@ -23,7 +23,7 @@ class SummedText {
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
-  /// By how much this text multiplies the sum of a text before it.
+  /// Returns the factor by which this text multiplies the sum of a text before it.
   [[nodiscard]] std::uint64_t factor() const { return factor_; }
 
  private:
@@ -32,9 +32,9 @@ class SummedText {
   std::uint64_t factor_;
 };
 
-/// The bytes of a state file, made of parts: some for the entries of pods, and what is around them.
-/// Texts share parts, so a copy, a comparison with the text before and the sum cost little, also
-/// for a large file.
+/// The bytes of a state file, made of parts: some for the entries of pods, others for the text
+/// around them. Texts share parts, so copies, sums and comparisons with the previous text cost
+/// little, even for a large file.
 class FileText {
  public:
   using Part = std::shared_ptr<const SummedText>;

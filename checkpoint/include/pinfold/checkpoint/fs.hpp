@@ -53,9 +53,9 @@ class Fs {
   /// Creates a new file for writing. An existing file is removed, not truncated, because it can
   /// have another name (a hard link).
   [[nodiscard]] virtual Result<std::unique_ptr<File>> create(const std::string& name) = 0;
-  /// Opens an existing file for writing after its first `size` bytes; what is behind them stays
-  /// until it is overwritten. Errors: also kUnsupported if the file is not regular or has another
-  /// name.
+  /// Opens an existing file for writing after its first `size` bytes; the bytes after them stay
+  /// until they are overwritten. Errors: also kUnsupported if the file is not regular or has
+  /// another name.
   [[nodiscard]] virtual Result<std::unique_ptr<File>> reopen(const std::string& name,
                                                              std::size_t size) = 0;
   /// Renames a file, replacing `to` if it exists.

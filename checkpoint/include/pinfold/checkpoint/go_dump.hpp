@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kFnvOfNothing = 2166136261U;
 /// Computes FNV-1a, 32 bit. `before`: the sum of the bytes before these.
 [[nodiscard]] std::uint32_t fnv1a_32(std::string_view bytes, std::uint32_t before = kFnvOfNothing);
 
-/// A part of dumps that is summed again and again, each time after other bytes.
+/// A part of dumps that is summed repeatedly, each time after different bytes.
 ///
 /// How it works: sum := (sum XOR byte) * prime. The XOR changes only the lowest eight bits, by an
 /// amount that depends only on these; in ASCII only the lowest seven. So for each value of the

@@ -46,9 +46,9 @@ struct WrongSum {
 [[nodiscard]] Result<Inspected<CpuCheckpoint>> inspect_cpu_unchecked(std::string_view bytes);
 [[nodiscard]] Result<Inspected<MemoryCheckpoint>> inspect_memory_unchecked(std::string_view bytes);
 
-/// Returns what of a file with a syntax error can be read as one JSON value: without a byte order
-/// mark, up to the last complete value, including an incomplete `data`; "" if nothing can be read.
-/// Any other text is returned unchanged.
+/// Returns the part of a file with a syntax error that can be read as one JSON value: without a
+/// byte order mark, up to the last complete value, including an incomplete `data`; "" if nothing
+/// can be read. Any other text is returned unchanged.
 [[nodiscard]] std::string readable_part(std::string_view bytes);
 
 /// Keys that no kubelet up to 1.38 knows, with their values as JSON. Kubelets ignore them and drop
@@ -68,9 +68,8 @@ struct UnknownKeys {
 };
 /// Finds the unknown keys of a file; none if it has a syntax error.
 [[nodiscard]] UnknownKeys unknown_keys(std::string_view bytes);
-/// Adds keys that it lacks to a file that this library wrote: those of `data` only if it has
-/// `data`, those of entries only to entries that it has. The kubelets' checksums are right
-/// afterwards.
+/// Adds missing keys to a file that this library wrote: those of `data` only if it has `data`,
+/// those of entries only to entries that it has. Corrects the kubelets' checksums.
 [[nodiscard]] std::string with_keys(std::string written, const UnknownKeys& keys);
 
 /// Returns the keys of a JSON object; none for another value or a text with a syntax error.

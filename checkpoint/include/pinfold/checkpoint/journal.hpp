@@ -31,7 +31,7 @@ struct Edit {
 /// From front to back; what follows the last edit is kept.
 using Edits = std::vector<Edit>;
 
-/// What one transaction does to one file.
+/// The effect of one transaction on one file.
 struct FileChange {
   std::optional<std::uint64_t> before;  ///< content_sum of the replaced file; nullopt: none
   /// The new contents, or the edits that turn the contents of the earlier records into them.

@@ -47,7 +47,7 @@ struct KubeletFormats {
 /// Returns the kubelet whose files `node` writes: that of its profile. `fixed` writes like 1.36,
 /// because later kubelets can read these files too.
 [[nodiscard]] Kubelet kubelet_of(const Node& node);
-/// Returns the kubelet as which `node` reads a file.
+/// Returns the kubelet that `node` imitates when it reads a file.
 /// DIFFERENCE: `fixed` reads every file as the latest kubelet that wrote such files.
 [[nodiscard]] Kubelet reader_of(const Node& node, std::string_view bytes);
 

@@ -10,9 +10,9 @@
 
 namespace pinfold::checkpoint {
 
-/// Writes the same bytes as encode_files() for one state after another, but encodes only entries of
-/// pods that have changed since the state before, and shares the others with its texts before. Not
-/// thread-safe.
+/// Writes the same bytes as encode_files() for a sequence of states, but encodes only entries of
+/// pods that have changed since the previous state, and shares the others with its earlier texts.
+/// Not thread-safe.
 class KubeletEncoder {
  public:
   [[nodiscard]] FileText cpu(const Node& node, const CpuCheckpoint& state);

@@ -20,7 +20,7 @@ namespace pinfold::checkpoint {
   return baseline != nullptr && cpus.contains_all(*baseline) ? baseline : nullptr;
 }
 
-/// What other files in the directory say, and the kernel.
+/// Facts from the other files in the directory, and from the kernel.
 struct OtherFiles {
   /// Contents by name: temporary files and copies in journals; any of them may be a state file.
   std::map<std::string, std::string> copies = {};

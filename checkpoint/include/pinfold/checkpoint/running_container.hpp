@@ -10,7 +10,7 @@
 
 namespace pinfold::checkpoint {
 
-/// A container that runs, as the kernel shows it.
+/// A running container, as observed in the kernel.
 struct RunningContainer {
   ContainerId id;                        ///< the name is "" if no file names the container
   std::string group;                     ///< the directory of its control group
@@ -18,7 +18,7 @@ struct RunningContainer {
   QosClass qos = QosClass::kGuaranteed;  ///< of its pod
   CpuSet cpus = {};                      ///< where it may run; empty: cannot be read
   CpuSet mems = {};                      ///< NUMA nodes by OS id; empty: cannot be read
-  /// Its CPU limit, from the CFS quota; nullopt: none, which with exclusive CPUs is usual since
+  /// Its CPU limit, from the CFS quota; nullopt: none, which is usual with exclusive CPUs since
   /// kubelet 1.33.
   std::optional<std::int64_t> limit_milli_cpu = {};
 

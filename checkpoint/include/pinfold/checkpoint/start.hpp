@@ -28,8 +28,8 @@ struct KubeletFiles {
 
 /// Returns the stage and the kubelet's text without its advice to drain the node and to delete the
 /// file, which would lose every assignment: "cpumanager: could not restore state from checkpoint:
-/// ... (in 'cpu_manager_state')". Before it, the wrong checksums of the first of the `files` with
-/// one, which the kubelet's text does not name.
+/// ... (in 'cpu_manager_state')". Begins with the wrong checksums of the first of the `files` that
+/// has any, which the kubelet's text does not name.
 [[nodiscard]] std::string cause_of(const StartError& error, const KubeletFiles& files);
 
 /// Checks whether start() would succeed.

@@ -15,7 +15,7 @@
 
 namespace pinfold::checkpoint {
 
-/// What a failed checkpoint of the journal means for readers of the state directory.
+/// The meaning of a failed checkpoint of the journal for readers of the state directory.
 inline constexpr std::string_view kNotSettled =
     "stored in the journal, but the kubelet's files are older";
 
@@ -50,8 +50,8 @@ class Store {
   /// checkpoint_journal() removes a journal larger than this, because every opening or read replays
   /// it; in bytes.
   static constexpr std::size_t kKeptJournal = std::size_t{128} << 10U;
-  /// leave_journal() leaves a journal with at most so many transactions: the next opening replays
-  /// them, and the kubelet's files lack them.
+  /// leave_journal() leaves a journal with at most this many transactions. The next opening replays
+  /// them; until then the kubelet's files do not have them.
   static constexpr std::size_t kMostLeft = 16;
 
   /// Takes the lock, then completes or drops what an interrupted commit left behind. Continues a
@@ -76,23 +76,23 @@ class Store {
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   /// Checkpoints the journal, unless leave_journal() said otherwise, but cannot report a failure,
-  /// so call checkpoint_journal() first. The next opening tries again what fails here.
+  /// so call checkpoint_journal() first. The next opening retries what fails here.
   ~Store();
 
   /// Returns the stored state; nullopt for a file that does not exist. Recovers first after a disk
   /// failure, otherwise reads nothing. Errors: kIo if the recovery fails.
   [[nodiscard]] Result<Files> load();
-  /// Returns what load() or commit() have found or stored last, without reading anything.
+  /// Returns what load() or commit() last found or stored, without reading anything.
   [[nodiscard]] const FileTexts& texts() const { return current_; }
 
   /// Stores all files that have a value in one step, with one write and one sync of the changes. A
   /// nullopt leaves its file alone. On success the new state is durable in the journal; the files
   /// themselves are older until checkpoint_journal(). Errors: kInvalidArgument for more than
-  /// kMaxStateFileBytes; kIo: the old state remains. If the disk does not even allow finding that
-  /// out, the message says so, and the next load(), commit() or opening decides: the old or the new
-  /// state, never a mixture.
+  /// kMaxStateFileBytes; kIo: the old state remains. If the disk does not even show that, the
+  /// message says so, and the next load(), commit() or opening decides: the old or the new state,
+  /// never a mixture.
   [[nodiscard]] Result<void> commit(const Files& next);
-  /// The same for texts. Looks only at parts that differ from those of the stored texts.
+  /// Does the same for texts. Looks only at parts that differ from those of the stored texts.
   [[nodiscard]] Result<void> commit_texts(const FileTexts& next);
 
   /// Brings the state files up to date and makes them durable. Until then they are older than the
@@ -102,7 +102,7 @@ class Store {
   [[nodiscard]] Result<void> checkpoint_journal();
   /// Like checkpoint_journal(), but always removes the journal.
   [[nodiscard]] Result<void> checkpoint_and_remove_journal();
-  /// Closing the store then writes and syncs nothing but leaves the journal to the next opening,
+  /// Makes closing the store write and sync nothing but leave the journal to the next opening,
   /// which continues it. Until a store checkpoints the journal, the kubelet's files are older than
   /// the state. Returns false, and changes nothing, if the journal has more than kMostLeft
   /// transactions.

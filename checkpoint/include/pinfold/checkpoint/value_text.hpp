@@ -33,7 +33,7 @@ class ValueText {
     if (!first_) text_ += separator_;
     first_ = false;
   }
-  /// The next element has its separator already, or needs none.
+  /// Omits the separator of the next element, which has one already or needs none.
   void skip_separator() { first_ = false; }
 
   std::string text_;

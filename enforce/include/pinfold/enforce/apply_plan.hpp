@@ -18,7 +18,7 @@ struct FailedStep {
   Error error;  ///< names the group and, where known, what to do
 };
 
-/// A foreign group that still can run on other CPUs than planned.
+/// A foreign group that can still run on CPUs other than planned.
 struct UnconfinedGroup {
   Step step;
   Error error;

@@ -10,9 +10,9 @@
 
 namespace pinfold::enforce {
 
-/// One cgroup hierarchy as a file system, to read. `group` is a path relative to the opened root of
-/// the hierarchy ("" is the root itself), `file` a file name in that group.
-/// Errors of all functions: kIo or kNotFound, with errno.
+/// One cgroup hierarchy as a file system, for reading. `group` is a path relative to the opened
+/// root of the hierarchy ("" is the root itself), `file` a file name in that group. Errors of all
+/// functions: kIo or kNotFound, with errno.
 class CgroupFiles {
  public:
   virtual ~CgroupFiles() = default;
@@ -24,7 +24,7 @@ class CgroupFiles {
                                                  const std::string& file) = 0;
 };
 
-/// The same, also to write: the only access to control groups.
+/// The same, also for writing: the only access to control groups.
 class CgroupFs : public CgroupFiles {
  public:
   /// Creates one group; its parent must exist. Succeeds if the group exists already.

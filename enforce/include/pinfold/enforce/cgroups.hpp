@@ -34,9 +34,8 @@ using CgroupFsOpener =
 using CgroupResolver =
     std::function<Result<std::string>(const std::string& directory, const HierarchyRoot& cpusets)>;
 
-/// The resolver of the running kernel: resolves "..", "//", symbolic links, /proc/self/root and
-/// other mounts of the hierarchy, and checks by device and inode that both names mean the same
-/// group.
+/// Resolves a directory of the running kernel: "..", "//", symbolic links, /proc/self/root and
+/// other mounts of the hierarchy. Checks by device and inode that both names mean the same group.
 /// Domain: `directory` is absolute.
 /// Errors: kInvalidArgument if the directory is not in this hierarchy or cannot be reached through
 /// the mount of `cpusets`; those of open_named_cgroup_fs.
@@ -84,7 +83,8 @@ class Cgroups {
   /// directory. Only the cpuset of such a group is written; the group is never created or removed.
   void set_adopted(ContainerMap<std::string> adopted) { adopted_ = std::move(adopted); }
   [[nodiscard]] const ContainerMap<std::string>& adopted() const { return adopted_; }
-  /// Returns the one name of a group, however `directory` spells it. Errors: as CgroupResolver.
+  /// Returns the canonical name of a group, however `directory` spells it. Errors: as
+  /// CgroupResolver.
   [[nodiscard]] Result<std::string> canonical(const std::string& directory) const {
     return resolve_(directory, hierarchies_.front().root);
   }
@@ -101,7 +101,7 @@ class Cgroups {
 
   /// Returns the absolute directory of a group in the cpuset hierarchy; it need not exist.
   [[nodiscard]] std::string directory(const GroupName& name) const;
-  /// Returns the handle of a group, to write only if the cgroups may be changed; a group below the
+  /// Returns the handle of a group, writable only if the cgroups may be changed; a group below the
   /// root need not exist.
   /// Errors: kInvalidArgument for an invalid name; kNotFound if an adopted group does not exist or
   /// has no cpuset.
@@ -125,7 +125,7 @@ class Cgroups {
   /// Removes a container's group below the root after it has adopted another one, if it is empty.
   void remove_replaced(const ContainerId& container);
 
-  /// The CPUs and NUMA nodes of the root. Errors: kIo.
+  /// Return the CPUs and NUMA nodes of the root. Errors: kIo.
   [[nodiscard]] Result<CpuSet> machine_cpus() const;
   /// Returns machine_cpus() and the CPUs of `groups`: cgroup v2 takes the CPUs of a partition away
   /// from the groups above it. Errors: kIo.
@@ -138,7 +138,7 @@ class Cgroups {
   /// written value.
   [[nodiscard]] Result<void> apply(const Step& step);
 
-  /// Reads what the kernel has: every pod and container group below the root and every existing
+  /// Reads the kernel's layout: every pod and container group below the root and every existing
   /// adopted group, with the files that `desired` names for it. Where `desired` has no set, a set
   /// equal to the parent's counts as none. A group with the desired CPUs counts as having the
   /// desired isolation, any other as shared. A group that cannot be read gets the reason as its
@@ -172,18 +172,18 @@ class Cgroups {
   std::map<Controller, std::string> refusals_;  ///< why the kernel refused a controller
 };
 
-/// Cgroups::open(), but first creates the last directory of `root` if it does not exist. Nothing
-/// else is ever created outside the root.
+/// Calls Cgroups::open(), but first creates the last directory of `root` if it does not exist.
+/// Nothing else is ever created outside the root.
 [[nodiscard]] Result<Cgroups> open_cgroups(const std::string& root,
                                            const CgroupFsWrapper& wrap = {});
 
-/// The same for callers that only observe: creates nothing, writes nothing and enables no
+/// Does the same for callers that only observe: creates nothing, writes nothing and enables no
 /// controller. A root that does not exist has no groups and is not wrapped.
 [[nodiscard]] Result<Cgroups> open_cgroups_to_read(const std::string& root,
                                                    const CgroupFsWrapper& wrap = {});
 
-/// cgroup v1 removes a CPU that goes offline from every group permanently. Restores those of
-/// `needed` in the root that its parent has. Does nothing on cgroup v2.
+/// cgroup v1 removes a CPU that goes offline from every group permanently. Restores in the root
+/// those CPUs of `needed` that its parent has. Does nothing on cgroup v2.
 void restore_root(Cgroups& cgroups, const CpuSet& needed);
 /// Removes leftovers of interrupted changes that a plan from `before` to `after` does not cover:
 /// cgroup v1 groups that the plan creates but that were never filled, and groups that were replaced

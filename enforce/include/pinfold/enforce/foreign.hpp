@@ -13,10 +13,10 @@
 /// group that no container has adopted.
 namespace pinfold::enforce {
 
-/// Where foreign groups are besides those below the root.
+/// Where to look for foreign groups that are not below the root.
 struct ForeignSearch {
-  /// Whether a container runtime has shown it. If not, the roots are those of adopted groups, it is
-  /// not known what starts and what a sandbox is, and no process is killed.
+  /// Whether a container runtime reported this. If not, the roots are those of adopted groups,
+  /// starting containers and sandboxes are unknown, and no process is killed.
   bool is_of_runtime = true;
   std::set<std::string> roots;  ///< absolute directories; one that does not exist is skipped
   /// Containers that were created and have not started, by an id that ends the name of their group.
@@ -42,7 +42,7 @@ struct ForeignSearch {
 
 /// Returns the groups below the other roots that have processes, can run on a CPU of `exclusive`
 /// now or once a group above is widened, and are neither adopted nor below an adopted group. A
-/// group comes before those in it.
+/// group comes before the groups in it.
 /// Errors: kIo.
 [[nodiscard]] Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups,
                                                              const ForeignSearch& search,

@@ -16,8 +16,8 @@ namespace pinfold::enforce {
 
 struct CpuQuota;
 
-/// A control group, existing or not, to read: a pod's, a container's, the root of them all, or any
-/// other. Created by Cgroups, and borrows its file systems.
+/// A control group, existing or not, for reading: a pod's, a container's, the root of them all, or
+/// any other. Created by Cgroups; borrows its file systems.
 struct GroupReader {
   /// The group in one hierarchy.
   struct Part {
@@ -42,13 +42,13 @@ struct GroupReader {
   [[nodiscard]] bool is_this_kernel() const { return process_table() == &this_kernel(); }
   [[nodiscard]] bool is_v2() const { return cpuset().hierarchy->version == CgroupVersion::kV2; }
 
-  /// The CPUs and NUMA nodes that its processes can use. Errors: kNotFound if it has no cpuset;
-  /// kIo.
+  /// Return the CPUs and NUMA nodes that its processes can use. Errors: kNotFound if it has no
+  /// cpuset; kIo.
   [[nodiscard]] Result<CpuSet> cpus() const;
   [[nodiscard]] Result<NodeSet> mems() const;
-  /// The processes in it and in the groups below it. Errors: kIo.
+  /// Returns the processes in it and in the groups below it. Errors: kIo.
   [[nodiscard]] Result<std::vector<pid_t>> processes() const;
-  /// The names of the groups right below it. Errors: kNotFound, kIo.
+  /// Returns the names of the groups directly below it. Errors: kNotFound, kIo.
   [[nodiscard]] Result<std::vector<std::string>> children() const {
     return cpuset().fs->children(cpuset().path);
   }
@@ -57,9 +57,9 @@ struct GroupReader {
   [[nodiscard]] Result<std::optional<std::uint64_t>> huge_page_limit(const std::string& size) const;
 };
 
-/// The same, also to write. Only Cgroups makes one, and only for those who may change it.
+/// The same, also for writing. Only Cgroups makes one, and only for callers that may change it.
 struct Group : GroupReader {
-  /// Domain: a part of this group.
+  /// Returns the file system of a part of this group.
   [[nodiscard]] static CgroupFs& fs(const Part& part) { return static_cast<CgroupFs&>(*part.fs); }
 };
 

@@ -13,9 +13,9 @@ namespace pinfold::enforce {
 /// time before Linux 5.3), so that a later process with the same number is not mistaken for it.
 class LiveProcess {
  public:
-  /// Errors: kInvalidArgument if the number is not a process id, or means process 1, a kernel
-  /// thread, or a thread that is not its process's first; kNotFound if the process does not exist
-  /// or has ended; kIo if the caller may not signal it.
+  /// Opens a process. Errors: kInvalidArgument if the number is not a process id, or means process
+  /// 1, a kernel thread, or a thread that is not its process's first; kNotFound if the process does
+  /// not exist or has ended; kIo if the caller may not signal it.
   [[nodiscard]] static Result<LiveProcess> open(pid_t pid);
   /// Takes the process from a pidfd; the caller keeps the pidfd. Errors: also kInvalidArgument for
   /// any other descriptor; kUnsupported if the process has no number in the caller's pid namespace.

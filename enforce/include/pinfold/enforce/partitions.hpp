@@ -9,8 +9,8 @@
 /// Partitions: the kernel keeps everything else off a container's CPUs. See docs/cgroups.md.
 namespace pinfold::enforce {
 
-/// Ends the partitions of groups that should no longer be one or will get other CPUs; called before
-/// a plan is applied. Returns: the error of each group whose partition could not be ended.
+/// Ends partitions that are no longer desired or will get other CPUs; called before a plan is
+/// applied. Returns: the error of each group whose partition could not be ended.
 [[nodiscard]] std::map<GroupName, Error> end_partitions(Cgroups& cgroups, const Layout& observed,
                                                         const Layout& desired, Partition kind);
 /// Makes every container with exclusive CPUs a partition, as far as the kernel allows; called after

@@ -40,10 +40,10 @@ struct ForeignGroup {
 /// The foreign groups in a plan.
 struct ForeignGroups {
   std::vector<ForeignGroup> groups;  ///< a group before those in it
-  CpuSet pool;       ///< for them: CPUs that are exclusive to no container after the plan
+  CpuSet pool;       ///< CPUs for them, which are exclusive to no container after the plan
   CpuSet exclusive;  ///< that they must leave, besides those of the two layouts
   bool is_v1 = false;
-  /// CPUs that groups around adopted ones lack: these do not wait there for others to leave.
+  /// CPUs that groups above adopted ones do not have: adopted groups are not parked there.
   CpuSet lost = {};
 };
 
@@ -89,8 +89,7 @@ std::ostream& operator<<(std::ostream& out, const Step& step);
 ///  3. new groups are created on CPUs that are exclusive to no container before or after,
 ///  4. memory nodes are written; pods are widened, then containers and pods get their final sets,
 ///  5. confined groups follow the pool, within the CPUs that they had chosen; the effective sets
-///  are
-///     verified,
+///     are verified,
 ///  6. quotas, weights and limits are written.
 /// A pod's set always contains its containers' sets, as cgroup v1 demands, and a new group never
 /// exposes its parent's CPUs, as it would on cgroup v2.

@@ -18,7 +18,7 @@ namespace pinfold::enforce {
 [[nodiscard]] Result<std::vector<pid_t>> processes(const GroupReader& group);
 /// Does the same for any group, with the groups below it in the cpuset hierarchy.
 [[nodiscard]] Result<std::vector<pid_t>> processes_below(const GroupReader& group);
-/// The same for a directory that another program named. Errors: as open_named_cgroup_fs; kIo.
+/// Does the same for a directory that another program named. Errors: as open_named_cgroup_fs; kIo.
 [[nodiscard]] Result<std::vector<pid_t>> processes_below(const std::string& directory);
 /// Returns true if a process is in the group itself, in every hierarchy. Errors: kNotFound, kIo.
 [[nodiscard]] Result<bool> holds(const GroupReader& group, pid_t process);

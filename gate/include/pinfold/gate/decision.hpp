@@ -16,14 +16,14 @@ struct StateName {
   std::string_view uid;     ///< of the pod, or the container's id behind "oci-"
   std::string_view name;
 
-  /// Returns whether a pod has this uid; "+" of a container's id is "." there.
+  /// Returns whether a pod has this uid, where "." stands for a "+" in a container's id.
   [[nodiscard]] bool is_pod(std::string_view pod_uid) const;
 };
 
-/// Returns under which name the state has a container that NRI or the OCI hook of Pinfold admitted.
+/// Returns the name in the state of a container that Pinfold's NRI plugin or OCI hook admitted.
 [[nodiscard]] StateName owner_of(const HookedContainer& container);
 
-/// What the state says about one container.
+/// What was decided for one container, and for the others.
 struct DecidedCpus {
   bool is_static = false;  ///< the CPU manager gives exclusive CPUs
   CpuBits own;             ///< CPUs of the container or its pod; empty: it is shared or unknown
@@ -47,17 +47,17 @@ struct DecidedCpus {
                                                        const StateName& owner,
                                                        std::span<char> buffer);
 
-/// What the kernel shows of a container.
+/// A container as observed in the kernel.
 struct ShownCpus {
   CpuBits effective;            ///< CPUs on which its group can run; empty: unknown
   bool asks_exclusive = false;  ///< its resources, or annotations, ask for exclusive CPUs
 };
 
-/// Returns whether the kernel shows what was decided. `decision`: nullopt if none can be read.
+/// Returns whether the kernel agrees with the decision. `decision`: nullopt if none can be read.
 [[nodiscard]] bool is_placed(const std::optional<DecidedCpus>& decision, const ShownCpus& observed);
 
-/// Returns the CPUs on which an unplaced container disturbs no other: empty if there are none, or
-/// if without a decision none are known.
+/// Returns the CPUs on which an unplaced container disturbs no other; empty if there are none, or
+/// if none are known because there is no decision.
 [[nodiscard]] CpuBits confinement(const std::optional<DecidedCpus>& decision,
                                   const CpuBits& effective);
 

@@ -17,8 +17,8 @@ class JsonCursor {
 
   /// Enters the object that comes next; anything else is an error.
   void enter();
-  /// Moves to the value of the object's next member and returns its key. Returns nullopt at the end
-  /// of the object, which is left then.
+  /// Moves to the value of the object's next member and returns its key. At the end of the object,
+  /// leaves it and returns nullopt.
   [[nodiscard]] std::optional<std::string_view> next();
   /// Returns the string that comes next; nullopt for a value of another type, which is skipped.
   [[nodiscard]] std::optional<std::string_view> text();

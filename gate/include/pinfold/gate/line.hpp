@@ -9,7 +9,7 @@
 
 namespace pinfold::gate {
 
-/// FileText in a buffer of the caller's; what does not fit is left out.
+/// Text in a buffer of the caller; leaves out what does not fit.
 class Line {
  public:
   explicit Line(std::span<char> buffer) : buffer_(buffer) {}

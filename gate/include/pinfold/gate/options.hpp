@@ -40,8 +40,8 @@ struct Options {
 [[nodiscard]] std::optional<Options> parse_options(std::span<const char* const> arguments,
                                                    std::string_view& wrong);
 
-/// Returns whether the gate has to do with a container: not if it is exempt, a sandbox, of neither
-/// Kubernetes nor the OCI hook of Pinfold, or has a Pod file, which the hook enforces.
+/// Returns whether the gate handles a container. False if it is exempt, is a sandbox, belongs to
+/// neither Kubernetes nor Pinfold's OCI hook, or has a Pod file, which the hook enforces.
 [[nodiscard]] bool concerns_gate(const Options& options, const HookedContainer& container);
 
 /// Returns what happens to a container if it is unplaced. Its annotation can only be stricter than

@@ -48,25 +48,25 @@ class Passage {
     }
     return {true, "has ended"};
   }
-  /// Returns what the kernel showed last.
+  /// Returns what the last look has observed.
   [[nodiscard]] const ShownCpus& shown() const { return shown_; }
 
  private:
-  /// Whether the service was asked, and did it.
+  /// Whether the service was asked to adopt the group, and did.
   enum class Asking { kNever, kInVain, kDone };
   static constexpr std::int64_t kPauseMs = 5;
   static constexpr std::int64_t kAskPauseMs = 250;
 
-  /// Without a snapshot, the answer of the service counts. Without either, containers pass that ask
-  /// for no exclusive CPUs. If only this look could not read the snapshot, nothing is shown: what
-  /// was decided still holds, and perhaps more.
+  /// Without a snapshot, the service's answer counts. Without either, containers that ask for no
+  /// exclusive CPUs pass. False if only this look could not read the snapshot: the decision still
+  /// holds, and newer ones may exist.
   [[nodiscard]] bool is_shown() const {
     if (decision_) return is_placed(decision_, shown_);
     if (has_read_) return false;
     return asked_ == Asking::kDone || (asked_ == Asking::kInVain && !shown_.asks_exclusive);
   }
   [[nodiscard]] bool is_known() const { return decision_ || asked_ == Asking::kDone; }
-  /// Asks the service, unless it has been asked a moment ago. Returns whether it was asked.
+  /// Asks the service, unless it was asked a moment ago. Returns whether it was asked.
   bool ask() {
     if (host_.now_ms() < next_ask_ms_) return false;
     asked_ = host_.adopt(end_ms_) ? Asking::kDone : Asking::kInVain;

@@ -32,7 +32,7 @@ struct PodRequests {
 [[nodiscard]] PodRequests kubelet_requests(const Node& node, const NodeState& state,
                                            const ActivePod& active, const Json& manifest);
 
-/// Returns those of a kubelet without policies on this machine. Errors: as parse_pod.
+/// Returns the requests of a kubelet without policies on this machine. Errors: as parse_pod.
 [[nodiscard]] Result<PodRequests> kubelet_requests(const VmMachine& machine,
                                                    std::string_view manifest);
 

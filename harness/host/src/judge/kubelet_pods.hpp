@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-/// Reads what a kubelet says of its pods: the PodList of its read-only port.
+/// Reads what a kubelet reports about its pods: the PodList of its read-only port.
 namespace pinfold::harness {
 
 /// A pod of a kubelet.
@@ -21,7 +21,7 @@ struct KubeletPod {
 };
 
 /// Returns the static pod with this name in its manifest; nullopt if the kubelet has none, or if
-/// this is no PodList. The kubelet of a guest has the host name "node", which it appends.
+/// this is not a PodList. The kubelet of a guest has the host name "node", which it appends.
 [[nodiscard]] std::optional<KubeletPod> find_static_pod(const nlohmann::json& list,
                                                         const std::string& name);
 

@@ -39,11 +39,11 @@ struct RunningStaticPod {
 /// The kubelet of the guest.
 // NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
 struct StartedKubelet {
-  std::string program;  ///< on the host: of its last start, else that of the machine
+  std::string program;  ///< on the host: the one last started, else the machine's
   Json config;          ///< the scenario's, with the changes of the starts so far
-  /// As the last `waitPod` of each has seen it, by the name in its manifest.
+  /// By the name in its manifest: each pod as the last `waitPod` observed it.
   std::map<std::string, RunningStaticPod> pods;
-  /// The UIDs of all of them by name, also of removed ones: the state files may still have these.
+  /// The UIDs of all of them by name, including removed ones: the state files may still name these.
   std::map<std::string, std::string> uids = {};
 };
 

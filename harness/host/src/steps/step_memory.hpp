@@ -6,7 +6,7 @@
 namespace pinfold::harness {
 
 [[nodiscard]] Json memory_of(const StepContext& context);
-/// Restores it. Returns false if the JSON is not such a memory.
+/// Restores it from the result of memory_of(). Returns false for other JSON.
 [[nodiscard]] bool recall(StepContext& context, const Json& memory);
 
 }  // namespace pinfold::harness

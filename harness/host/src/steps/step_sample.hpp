@@ -10,10 +10,10 @@ namespace pinfold::harness {
 /// While the sampler runs: records the exclusive CPUs of each group.
 [[nodiscard]] VmResult<void> note_exclusive(StepContext& context, StepResult& result);
 
-/// The root of the groups that sampler and witness judge: the one that a container runtime makes,
-/// or the product's. Without both it is the root of the hierarchy.
+/// Returns the root of the groups that sampler and witness judge: the runtime's if there is a
+/// container runtime, else the product's, else the root of the hierarchy.
 [[nodiscard]] std::string judged_root(const Scenario& scenario, CgroupMode mode);
-/// With a runtime: makes that group, which otherwise its first pod makes.
+/// With a runtime: makes that group, which otherwise the first pod would make.
 [[nodiscard]] VmResult<void> make_judged_root(StepContext& context);
 /// Returns the exclusive CPUs of each group now, by `pinfold status`. A status that cannot be read
 /// fails the step.

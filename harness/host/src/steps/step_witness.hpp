@@ -2,7 +2,7 @@
 
 #include "steps/step_context.hpp"
 
-/// The witness: checks from the kernel's record of the scheduler who ran on exclusive CPUs.
+/// The witness: checks from the kernel's record of the scheduler what ran on exclusive CPUs.
 namespace pinfold::harness {
 
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const StartWitnessStep& step);

@@ -28,8 +28,8 @@ enum {
                                  The next call that succeeds decides; read the state */
 };
 
-/** Returns whether a call has done what it should: PINFOLD_OK, or PINFOLD_NOT_SETTLED, which is a
- * warning. Compare codes with this, and what succeeded is not taken for a failure. */
+/** Returns whether a call succeeded: PINFOLD_OK, or PINFOLD_NOT_SETTLED, which is a warning. Check
+ * codes with this function, so that a success is not taken for a failure. */
 static inline int pinfold_is_done(pinfold_code code) {
   return code == PINFOLD_OK || code == PINFOLD_NOT_SETTLED;
 }

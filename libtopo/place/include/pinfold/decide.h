@@ -1,21 +1,20 @@
 /**
- * @file
- * The decision of Pinfold as a pure call: which CPUs and NUMA nodes does the kubelet give to a
- * container? For programs that keep the state themselves. Library: libpinfold-decide, which needs
+ * @file Pinfold's decision as a pure call: which CPUs and NUMA nodes the kubelet gives to a
+ * container. For programs that keep the state themselves. Library: libpinfold-decide, which needs
  * no other library of Pinfold.
  *
  *  1. Memory: pinfold_machine_make() allocates; all other functions work in the memory that the
  *     caller passes. They take no lock, read no file and keep nothing, so any number of threads may
- *     call them with one machine at the same time, each with a state and a workspace of its own.
- *     The same arguments give the same result.
+ *     call them with one machine at the same time, each with its own state and workspace. The same
+ *     arguments give the same result.
  *  2. Numbers: CPUs, cores, sockets, caches and NUMA nodes have the caller's numbers, usually the
  *     operating system's. A `numa_mask` counts positions: bit i is the NUMA node with the i-th
  *     lowest number, counted from 0. Memory is in bytes, CPU time in thousandths of a CPU.
  *  3. Owners: every container has a number of the caller's choice. PINFOLD_SHARED and
- *     PINFOLD_RESERVED are no containers.
- *  4. Errors: a function that can fail returns a pinfold_code, and writes a message with a zero
- *     byte at its end to `message`, which may be NULL if its size is 0. A function that fails
- *     changes nothing, unless its description says otherwise.
+ *     PINFOLD_RESERVED are not containers.
+ *  4. Errors: a function that can fail returns a pinfold_code, and writes a zero-terminated message
+ *     to `message`, which may be NULL if its size is 0. A function that fails changes nothing,
+ *     unless its description says otherwise.
  *  5. Structures that may grow begin with their own size, which their _INIT macro sets.
  */
 #ifndef PINFOLD_DECIDE_H
@@ -109,7 +108,7 @@ typedef struct pinfold_machine pinfold_machine;
  * PINFOLD_NO_MEMORY. */
 pinfold_code pinfold_machine_make(const pinfold_machine_description* description,
                                   pinfold_machine** machine, char* message, size_t message_size);
-/** Accepts NULL. */
+/** Frees a machine. Accepts NULL. */
 void pinfold_machine_free(pinfold_machine* machine);
 /** Returns 1 if the CPU at a position never becomes exclusive, else 0. */
 int pinfold_machine_is_reserved(const pinfold_machine* machine, size_t position);
@@ -181,7 +180,7 @@ typedef struct pinfold_decide_container {
 typedef struct pinfold_placement {
   uint64_t affinity_mask; /**< the NUMA nodes of the topology manager's hint; 0: any */
   int32_t preferred;      /**< not 0: all its resources are aligned */
-  uint64_t memory_mask;   /**< the NUMA nodes of its memory; 0: it has none of its own */
+  uint64_t memory_mask;   /**< the NUMA nodes of its memory; 0: none is assigned */
 } pinfold_placement;
 
 /** Containers that are admitted together or not at all. */
@@ -189,26 +188,25 @@ typedef struct pinfold_decide_request {
   size_t struct_size;
   const pinfold_decide_container* containers; /**< in start order; they run at the same time */
   size_t container_count;
-  /** Not 0: the pod is Guaranteed. Containers of other pods get no CPUs and no memory of their own.
-   */
+  /** Not 0: the pod is Guaranteed. Containers of other pods get no exclusive CPUs or memory. */
   int32_t guaranteed;
-  /** With PINFOLD_SCOPE_POD: the devices of all containers together, instead of theirs. */
+  /** With PINFOLD_SCOPE_POD: the devices of all containers together; theirs are ignored. */
   const pinfold_resource_hints* devices;
   size_t device_count;
 } pinfold_decide_request;
 #define PINFOLD_DECIDE_REQUEST_INIT \
   { sizeof(pinfold_decide_request), NULL, 0, 1, NULL, 0 }
 
-/** Returns the bytes of workspace that pinfold_decide() needs for a request: some kilobytes, on a
- * machine with 16 and more NUMA nodes megabytes. 0 for an invalid request. */
+/** Returns the bytes of workspace that pinfold_decide() needs for a request: some kilobytes, or
+ * megabytes on a machine with 16 or more NUMA nodes. 0 for an invalid request. */
 size_t pinfold_decide_workspace(const pinfold_machine* machine,
                                 const pinfold_decide_request* request);
 
 /** Decides about a request and enters the result into the state. `placements` has one element for
- * each container. `workspace` is any memory; its contents do not matter before and after the call.
+ * each container. `workspace` is any memory; its contents do not matter before or after the call.
  * Errors: PINFOLD_REJECTED with the kubelet's reason and message, "TopologyAffinityError: Resources
- * cannot be allocated with Topology locality"; the state is as before, except with the profile of
- * a kubelet, which keeps what the containers got before the step that failed.
+ * cannot be allocated with Topology locality"; the state is unchanged, except with the profile of a
+ * kubelet, which keeps what the containers got before the step that failed.
  * PINFOLD_INVALID_ARGUMENT for an owner that is not new, a state that contradicts the machine or
  * has no room for the allocations, and a workspace that is too small. PINFOLD_NO_MEMORY only with
  * the profile of a kubelet on a machine whose NUMA nodes span many sockets. */

@@ -152,7 +152,7 @@ void ClusterView::bind(WatchedPod pod, Time now) {
   changed_.insert(account.node);
 }
 
-/// A pod is shown again with each change: a warning about it is passed on once.
+/// Passes on a warning about a pod only once, although each change shows the pod again.
 void ClusterView::note_warning(PodAccount& pod, const std::string& warning) {
   if (pod.warning == warning) return;
   pod.warning = warning;

@@ -23,7 +23,7 @@ Totals available_in(const NodeTopology& topology) {
   return totals;
 }
 
-/// Returns what is less available on each NUMA node than before.
+/// Returns by how much the available amounts of each NUMA node have decreased.
 std::vector<ZoneAmount> decreases(const NodeTopology& before, const NodeTopology& after) {
   std::map<std::pair<std::string, std::string>, std::int64_t> left;
   for (const Zone& zone : after.zones) {
@@ -62,7 +62,7 @@ void charge(Fleet& fleet, std::size_t node, const PodAccount& pod) {
   if (placement) fleet.charge(node, *placement);
 }
 
-/// If the amounts are all that the pod has, they show where it is.
+/// Corrects a prediction: if the amounts are all that the pod has, they show where it is.
 void correct_prediction(std::vector<ZoneAmount> decreased, PodAccount& pod) {
   const Totals amounts = totals_of(*pod.known());
   std::erase_if(decreased, [&](const ZoneAmount& one) { return !amounts.contains(one.resource); });

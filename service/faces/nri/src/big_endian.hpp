@@ -7,7 +7,7 @@
 
 namespace pinfold::nri {
 
-/// Domain: at least four bytes from `at` on.
+/// Reads a number. Domain: at least four bytes from `at` on.
 [[nodiscard]] inline std::uint32_t read_u32(std::string_view bytes, std::size_t at) {
   std::uint32_t value = 0;
   for (const char byte : bytes.substr(at, 4)) {

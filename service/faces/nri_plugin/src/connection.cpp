@@ -139,7 +139,7 @@ class RuntimeConnection::Link final : public Handler {
     plugin_.emplace(std::move(plugin));
     return {};
   }
-  /// A request was not handled, so the known state of the runtime is no longer reliable.
+  /// Starts anew: a request was not handled, so the known state of the runtime is unreliable.
   void start_anew() {
     plugin_.reset();
     disconnected({ErrorCode::kBusy, 0, "NRI: too many messages are waiting: synchronizes again"},

@@ -32,9 +32,9 @@
 // look() also adopts containers whose start no event has reported, and ends pods whose group is
 // gone.
 //
-// Its parts have files of their own, and none of them knows the enforcer:
+// Its parts have their own files, and none of them knows the enforcer:
 // - enforcer_others.cpp: groups that the runtime has not shown.
-// - enforcer_sandboxes.cpp: containers without a group of their own.
+// - enforcer_sandboxes.cpp: containers without their own group.
 // - enforcer_gate.cpp, above these two: may a container be created and started?
 // - enforcer_execution.cpp, above the same two: has the agent carry out plans.
 //

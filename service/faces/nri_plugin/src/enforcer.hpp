@@ -63,7 +63,7 @@ class Enforcer final : public Follower {
   Records records_;
   /// Groups of created containers that had processes at the last look.
   std::set<std::string> unreported_;
-  std::set<std::string> had_own_group_;  ///< ids of containers that ran in a group of their own
+  std::set<std::string> had_own_group_;  ///< ids of containers that ran in their own group
   std::set<std::string> refused_;        ///< ids of containers that were not allowed to start
   std::set<std::string> remaining_;      ///< what the last revert could not restore
 };

@@ -23,11 +23,11 @@ class Gate : private EnforcerPart {
                                        const ContainerId& id);
   [[nodiscard]] Result<void> start_exclusive(Agent& agent, const api::StateChangeEvent& event,
                                              const ContainerId& id);
-  /// A container in the shared pool may have fewer CPUs than it should, or no group, since that
-  /// harms no other container.
+  /// Checks the start of a container in the shared pool. It may have fewer CPUs than it should, or
+  /// no group, because that harms no other container.
   [[nodiscard]] Result<void> start_shared(Agent& agent, const api::StateChangeEvent& event,
                                           const ContainerId& id);
-  /// Changes an answer to CPUs that the container can have.
+  /// Reduces the CPUs of an answer to those that the container can have.
   void fit(const Agent& agent, const ContainerId& id, const api::Container& container,
            api::LinuxCPU& cpu) const;
   void fit(const Agent& agent, api::ContainerUpdate& update) const;

@@ -19,7 +19,7 @@ class OtherGroups : private EnforcerPart {
               worker::FollowerCounters& counters, verbs::Events& events)
       : EnforcerPart(options, known, events), counters_(counters) {}
 
-  /// Whether the runtime has shown all its pods.
+  /// Returns whether the runtime has shown all its pods.
   [[nodiscard]] bool is_synchronized() const { return is_synchronized_; }
   void set_synchronized() { is_synchronized_ = true; }
   /// Until the runtime has shown its pods, groups of held pods cannot be distinguished from others.
@@ -68,7 +68,7 @@ class OtherGroups : private EnforcerPart {
     bool is_named = false;  ///< the name of its container is known
   };
   std::map<std::string, Noted> noted_;
-  /// Confined groups, with the number of looks since then that no event has explained.
+  /// Confined groups that no event has explained, with the number of looks since then.
   std::map<std::string, int> unexplained_;
   std::map<std::string, std::string> unconfined_;  ///< groups, and why they are not confined
   std::set<std::string> kubepods_;                 ///< directories of pods seen so far

@@ -49,7 +49,7 @@ class EnforcerPart {
 [[nodiscard]] bool has_exclusive_cpus(const agent::Desired& desired, const ContainerId& id);
 /// Returns the desired CPUs of a container; empty means any.
 [[nodiscard]] CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id);
-/// "container 'c' of pod 'UID'".
+/// Returns "container 'c' of pod 'UID'".
 [[nodiscard]] std::string title_of(const ContainerId& id);
 
 }  // namespace pinfold::nri

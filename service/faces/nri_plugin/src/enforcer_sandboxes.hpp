@@ -6,7 +6,7 @@
 
 namespace pinfold::nri {
 
-/// Containers without a group of their own, which run in the group of their pod's sandbox.
+/// Containers without their own group, which run in the group of their pod's sandbox.
 class Sandboxes : private EnforcerPart {
  public:
   Sandboxes(const FollowerOptions& options, const KnownPods& known, verbs::Events& events)

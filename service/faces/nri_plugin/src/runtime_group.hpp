@@ -20,7 +20,7 @@ class RuntimeGroup {
 
   RuntimeGroup(Find find, agent::LogSink log) : find_(std::move(find)), log_(std::move(log)) {}
 
-  /// Looks whether processes of the group can run on exclusive CPUs, and warns when that begins.
+  /// Checks whether processes of the group can run on exclusive CPUs, and warns when that begins.
   /// `runtime` is the process at the other end of the connection; without it nothing is known.
   void look(const agent::NodeAgent& agent, std::optional<pid_t> runtime);
   /// Returns the exclusive CPUs that the group could use at the last look.

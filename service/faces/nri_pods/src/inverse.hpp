@@ -17,12 +17,12 @@ struct MilliCpu {
   bool is_only = false;  ///< no other amount gives the same value
 };
 
-/// The inverse of cpu_shares. Shares of 2 are 0m to 2m, 262144 are 256 CPUs or more.
+/// Inverts cpu_shares. Shares of 2 are 0m to 2m, 262144 are 256 CPUs or more.
 [[nodiscard]] MilliCpu milli_cpu_of_shares(std::uint64_t shares);
-/// The inverse of cpu_quota. Domain: quota_us > 0.
+/// Inverts cpu_quota. Domain: quota_us > 0.
 [[nodiscard]] MilliCpu milli_cpu_of_quota(std::int64_t quota_us, std::uint64_t period_us);
 
-/// "2MB" to "hugepages-2Mi"; nullopt if the kubelet has no such size.
+/// Maps "2MB" to "hugepages-2Mi"; nullopt if the kubelet has no such size.
 [[nodiscard]] std::optional<std::string> huge_page_resource(std::string_view page_size);
 
 }  // namespace pinfold::nri

@@ -78,8 +78,8 @@ void add_pod(PodSpec pod, const NodeState& state, AgentRequests& requests) {
   requests.admit.push_back(std::move(pod));
 }
 
-/// Releases the CPUs of containers that are shared now that another one is known: of a pod that is
-/// decided again, the static policy would keep them.
+/// Releases the CPUs of containers that are shared now that another one is known: the static policy
+/// would keep those of a pod that is decided again.
 void release_shared(const Demand& demanded, const NodeState& state, AgentRequests& requests) {
   const ActivePod* const active = state.find(demanded.pod.uid);
   if (active == nullptr || active->spec == demanded.pod) return;

@@ -27,8 +27,7 @@
 //
 // Invariants:
 // - An amount is marked as exact only if no other Pod gives the same messages. Where containers may
-//   show amounts of their pod (pod-level resources), no derived
-//   amount is exact.
+//   show amounts of their pod (pod-level resources), no derived amount is exact.
 // - Containers of a Guaranteed pod that together exceed the pod are a contradiction. Each amount
 //   may have been rounded up by less than 1m, so the test uses the least possible sum.
 // - Nothing is exclusive because of an estimate: demand.cpp admits such a pod without limits.

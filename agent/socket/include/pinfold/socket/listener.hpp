@@ -23,7 +23,7 @@ class Listener {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int fd() const { return socket_.get(); }
-  /// The group whose members may use the socket.
+  /// Returns the group whose members may use the socket.
   [[nodiscard]] gid_t group() const { return group_; }
 
  private:

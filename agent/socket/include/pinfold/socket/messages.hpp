@@ -7,7 +7,7 @@
 #include "pinfold/fields/types.hpp"
 #include "pinfold/verbs/execute.hpp"
 
-/// What a client and a service say to each other; protocol.hpp has its encoding.
+/// The messages between a client and a service; protocol.hpp has their encoding.
 namespace pinfold::socket {
 
 /// A request, and the longest time that it may wait; zero: no limit.
@@ -20,7 +20,7 @@ struct Call {
 struct RequestMessage {
   Call call;
 };
-/// An answer, or the error that the service answers.
+/// An answer, or the error that the service returns.
 struct AnswerMessage {
   std::variant<verbs::Done, verbs::Admissions, agent::ChangeOutcome, verbs::HookOutcome,
                agent::ReconcileReport, verbs::Comparison, verbs::ServiceReport, verbs::Reconfigured,

@@ -29,19 +29,19 @@ struct NodeSessionOptions {
 };
 
 /// A node agent that a program changes: the service's if one runs for the state directory, else one
-/// that the program opens itself. If the service stops before it has done a request, the session
-/// continues with the next service, or opens an agent itself.
+/// that the program opens itself. If the service stops before it has executed a request, the
+/// session continues with the next service, or opens an agent itself.
 class NodeSession {
  public:
   /// Errors: those of Client::connect, of `check` and `open`.
   [[nodiscard]] static Result<NodeSession> open(NodeSessionOptions options);
 
-  /// The program's own agent, or the state of the service at the last refresh(), which must have
-  /// been called; read-only.
+  /// Returns the program's own agent, or the state of the service at the last refresh(), which must
+  /// have been called; read-only.
   [[nodiscard]] const agent::NodeAgent& view() const { return **agent_; }
-  /// The program's own agent; nullptr if a service works for it.
+  /// Returns the program's own agent; nullptr if a service works for it.
   [[nodiscard]] agent::NodeAgent* own() { return client_ || !*agent_ ? nullptr : &**agent_; }
-  /// The node's current machine and configuration, without a view.
+  /// Returns the node's current machine and configuration, without a view.
   [[nodiscard]] verbs::NodeParts node_parts() const;
   [[nodiscard]] bool uses_service() const { return client_ != nullptr; }
 
@@ -78,7 +78,7 @@ struct NamedMachine {
   std::string option;
   Machine machine;
 };
-/// What a program asks for; nullopt: what the service has.
+/// The parts that a program asks for; nullopt: those of the service.
 struct NamedParts {
   std::optional<NamedConfig> config;
   std::optional<NamedMachine> machine;

@@ -31,12 +31,13 @@ struct Hello {
   std::string cgroup_root;  ///< absolute; empty: it enforces nothing
 };
 
-/// Without a line break, like all messages here.
+/// Encodes a hello request, without a line break, like all messages here.
 [[nodiscard]] std::string encode_hello_request();
-/// Errors: kInvalidArgument; kUnsupported for another version of the protocol, naming both.
+/// Decodes a hello request. Errors: kInvalidArgument; kUnsupported for another protocol version,
+/// naming both.
 [[nodiscard]] Result<void> decode_hello_request(std::string_view line);
 [[nodiscard]] std::string encode(const Hello& hello);
-/// Errors: kInvalidArgument, or the error that the service answered.
+/// Decodes a hello. Errors: kInvalidArgument, or the error that the service returned.
 [[nodiscard]] Result<Hello> decode_hello(std::string_view line);
 
 [[nodiscard]] std::string encode(const Call& call);
@@ -45,7 +46,7 @@ struct Hello {
 
 /// Encodes an answer. One that is too long becomes an error that says so.
 [[nodiscard]] std::string encode(const Result<verbs::Answer>& answer);
-/// Decodes an answer, or the error that the service answered. All steps of a report are in `moved`,
+/// Decodes an answer, or the error that the service returned. All steps of a report are in `moved`,
 /// as text. Errors: also kInvalidArgument for a malformed answer.
 [[nodiscard]] Result<verbs::Answer> decode_answer(std::string_view line);
 

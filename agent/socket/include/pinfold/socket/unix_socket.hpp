@@ -15,7 +15,7 @@ inline constexpr const char* kDefaultSocket = "/run/pinfold/agent.sock";
 /// Members of this group may use the socket.
 inline constexpr const char* kSocketGroup = "pinfold";
 
-/// Errors: kInvalidArgument for a path that is empty or longer than Linux allows.
+/// Makes an address. Errors: kInvalidArgument for a path that is empty or longer than Linux allows.
 [[nodiscard]] Result<sockaddr_un> socket_address(const std::string& path);
 /// Returns the address in the type that system calls take.
 [[nodiscard]] const sockaddr* generic(const sockaddr_un& address);

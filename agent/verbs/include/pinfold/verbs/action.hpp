@@ -19,8 +19,8 @@ namespace pinfold::verbs {
 struct Admit {
   std::vector<PodSpec> pods;
   bool wants_trace = false;
-  agent::FromRuntime shown = {};  ///< only of a container runtime
-  bool wants_pods = false;        ///< the answer has the resources, as it always has on the socket
+  agent::FromRuntime shown = {};  ///< only from a container runtime
+  bool wants_pods = false;        ///< the answer has the resources; always true on the socket
   /// Warnings from reading the pods, for the answer: see PodDocuments.
   std::vector<std::string> warnings = {};
 };
@@ -36,7 +36,7 @@ struct Attach {
 /// See NodeAgent::resize.
 struct Resize {
   ResizeRequest request;
-  bool wants_trace = false;  ///< the answer has the reasons, also of a refusal
+  bool wants_trace = false;  ///< the answer has the reasons, also for a rejection
 };
 /// Removes a pod, or only one of its containers if `container` is not empty.
 struct Remove {
@@ -58,7 +58,7 @@ struct AdmitHooked {
 struct PrepareHooked {
   PodSpec pod;
   std::string container;
-  enforce::ProcessId creator;  ///< ends before or after it has made the container
+  enforce::ProcessId creator;  ///< may end before or after it has made the container
 };
 /// See remove_hooked.
 struct RemoveHooked {
@@ -99,7 +99,8 @@ inline constexpr std::uint32_t kMostSteps = 10'000;
 /// and hardly any runs more than 500.
 inline constexpr std::size_t kMostPods = 512;
 inline constexpr std::size_t kMostContainers = 2048;  ///< of all pods in the action
-/// Errors: kInvalidArgument, "5000 containers in one request: expected at most 2048".
+/// Checks the limits. Errors: kInvalidArgument, "5000 containers in one request: expected at most
+/// 2048".
 [[nodiscard]] Result<void> check_size(const std::vector<PodSpec>& pods);
 /// Checks the pods of an action in the same way.
 [[nodiscard]] Result<void> check_size(const Action& action);

@@ -40,7 +40,7 @@ void describe(fields::Fields& fields, CpusetDifference& difference);
 void describe(fields::Fields& fields, Comparison& comparison);
 void describe(fields::Fields& fields, PodResourcesSocket& place);
 void describe(fields::Fields& fields, ServiceReport& report);
-/// A reader does not have the planned state.
+/// When read, the planned state is missing.
 void describe(fields::Fields& fields, Reconfigured& outcome);
 
 }  // namespace pinfold::verbs

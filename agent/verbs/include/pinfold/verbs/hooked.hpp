@@ -44,9 +44,8 @@ using PreparedContainer = std::variant<OwnResources, Refusal>;
 /// the refusal: those of admit_hooked and NodeAgent::publish_assigned.
 [[nodiscard]] PreparedContainer prepare_hooked(agent::NodeAgent& agent,
                                                const PrepareHooked& request);
-/// Removes a container with an adopted group, or a pod that was only prepared; ignores any other
-/// one. Returns nullopt unless it
-/// fails. Codes of the refusal: those of agent::remove_adopted.
+/// Removes a container with an adopted group, or a pod that was only prepared; ignores any other.
+/// Returns nullopt unless it fails. Codes of the refusal: those of agent::remove_adopted.
 [[nodiscard]] std::optional<Refusal> remove_hooked(agent::NodeAgent& agent,
                                                    const ContainerId& container);
 

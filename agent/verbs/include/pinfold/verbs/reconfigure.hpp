@@ -12,7 +12,7 @@
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 
-/// Reconfigurations on request of an operator or a program: planned and applied.
+/// Plans and applies reconfigurations on request of an operator or a program.
 namespace pinfold::verbs {
 
 /// The pods that a reconfiguration may remove.

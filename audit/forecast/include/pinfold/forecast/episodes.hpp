@@ -9,7 +9,7 @@
 
 namespace pinfold::forecast {
 
-/// A forecast becomes an alarm if it is at most kAlarm away and has been for kConfirm, and ends
+/// A forecast becomes an alarm once it has been at most kAlarm away for kConfirm. The alarm ends
 /// after kCalm without a forecast that is at most twice as far away.
 inline constexpr Seconds kAlarm{120};
 inline constexpr Seconds kConfirm{5};
@@ -23,10 +23,10 @@ struct EpisodeNews {
   friend bool operator==(const EpisodeNews&, const EpisodeNews&) = default;
 };
 
-/// Turns forecasts that come again and again into alarms that are said once. Pure.
+/// Turns forecasts that recur into alarms that are reported once. Pure.
 class Episodes {
  public:
-  /// `now` does not go back from call to call.
+  /// Returns what is new. `now` never decreases.
   [[nodiscard]] std::vector<EpisodeNews> look(const std::vector<Forecast>& forecasts,
                                               std::chrono::nanoseconds now);
 

@@ -10,7 +10,7 @@
 #include "pinfold/enforce/layout.hpp"
 #include "pinfold/forecast/sample.hpp"
 
-/// When NUMA nodes are out of memory, from samples of the last seconds. Pure.
+/// Predicts when NUMA nodes run out of memory, from samples of the last seconds. Pure.
 /// docs/memory-forecast.md has the rules.
 namespace pinfold::forecast {
 
@@ -19,7 +19,7 @@ using Seconds = std::chrono::duration<double>;
 /// The samples that count: those of the last kWindow, and at least the last kLeastSamples.
 inline constexpr Seconds kWindow{20};
 inline constexpr std::size_t kLeastSamples = 5;
-/// What is further away is no forecast.
+/// Anything further away is not forecast.
 inline constexpr Seconds kHorizon{600};
 
 /// A group that uses more and more memory.
@@ -41,7 +41,8 @@ struct Forecast {
   enforce::NodeSet numa_nodes = {};  ///< kNumaNodes: all of them together
   std::string group = {};            ///< kLimit: its label
   Seconds in{0};                     ///< 0 to kHorizon
-  double bytes_per_second = 0;       ///< by which the available memory, or that to the limit, falls
+  double bytes_per_second = 0;       ///< how fast the available memory, or that below the limit,
+                                     ///< falls
   std::uint64_t bytes = 0;           ///< kNumaNodes: available now; kLimit: the limit
   std::vector<Grower> growers = {};  ///< kNumaNodes: the fastest first
   /// kNumaNodes: the groups that may use no other NUMA nodes, by label.
@@ -50,15 +51,15 @@ struct Forecast {
   friend bool operator==(const Forecast&, const Forecast&) = default;
 };
 
-/// Returns what happens within kHorizon if everything goes on as in the samples, the soonest first.
+/// Returns what happens within kHorizon if the trend of the samples continues, the soonest first.
 /// The NUMA nodes of a forecast are a set to which a group is bound, or all of the machine: where a
-/// group may use others, nothing runs out. Without groups in the last sample each NUMA node counts
-/// on its own. A set that contains the NUMA nodes of a sooner forecast has none.
+/// group may use others, nothing runs out. Without groups in the last sample, each NUMA node counts
+/// separately. A set that contains the NUMA nodes of a sooner forecast gets no forecast.
 /// Domain: samples of one machine in the order of their times.
 [[nodiscard]] std::vector<Forecast> forecast(std::span<const MemorySample> samples);
 
-/// Returns whether the available memory of a NUMA node falls such that it is used up within
-/// kHorizon. Otherwise there is no forecast, whatever the groups do.
+/// Returns whether the available memory of a NUMA node falls so fast that it is used up within
+/// kHorizon. If not, there is no forecast, regardless of the groups.
 [[nodiscard]] bool is_falling(std::span<const MemorySample> samples);
 
 /// Returns one sentence without a full stop: "NUMA 1 is out of memory in about 40 s:

@@ -6,11 +6,11 @@
 
 #include "pinfold/enforce/page_placement.hpp"
 
-/// Parsers of the kernel's files about memory. Pure; a line that does not have the expected form is
-/// omitted.
+/// Parsers of the kernel's files about memory. Pure; they omit lines that do not have the expected
+/// form.
 namespace pinfold::forecast {
 
-/// What a NUMA node's meminfo says, in bytes.
+/// The contents of a NUMA node's meminfo, in bytes.
 struct NumaMeminfo {
   std::uint64_t total = 0;
   std::uint64_t free = 0;
@@ -22,9 +22,9 @@ struct NumaMeminfo {
 /// Parses /sys/devices/system/node/nodeN/meminfo; nullopt without MemTotal or MemFree.
 [[nodiscard]] std::optional<NumaMeminfo> parse_numa_meminfo(std::string_view text);
 
-/// Parses memory.numa_stat of cgroup v2 or v1: bytes on each NUMA node that only the end of its
-/// owner frees. Page cache and reclaimable slabs do not count, tmpfs does. Of v1, whose numbers are
-/// pages and leave out memory of the kernel, the groups below count too, as they do in v2.
+/// Parses memory.numa_stat of cgroup v2 or v1: bytes on each NUMA node that are freed only when
+/// their owner ends. Page cache and reclaimable slabs do not count; tmpfs does. The numbers of v1
+/// are pages and leave out kernel memory; the groups below count too, as they do in v2.
 [[nodiscard]] enforce::PagesByNode parse_numa_stat(std::string_view text, std::uint64_t page_size);
 
 /// Parses memory.max of cgroup v2 or memory.limit_in_bytes of v1; nullopt if there is no limit.

@@ -13,7 +13,7 @@
 
 namespace pinfold::forecast {
 
-/// The memory of NUMA nodes, and what becomes of it.
+/// The memory of NUMA nodes, and the forecasts about it.
 struct MemoryOutlook {
   std::vector<NumaMemory> numa = {};     ///< empty: not read yet
   std::vector<Forecast> forecasts = {};  ///< the soonest first
@@ -22,15 +22,15 @@ struct MemoryOutlook {
   friend bool operator==(const MemoryOutlook&, const MemoryOutlook&) = default;
 };
 
-/// Samples the memory of a machine from one call to the next. Reads control groups only while the
-/// memory of a NUMA node falls, so that it costs next to nothing otherwise.
+/// Samples the memory of a machine in each call. Reads control groups only while the memory of a
+/// NUMA node falls; otherwise it costs next to nothing.
 class MemoryWatch {
  public:
   /// `root`: the directory with sys/ and proc/; "" is this machine.
   explicit MemoryWatch(std::string root) : root_(std::move(root)) {}
 
-  /// Takes a sample and returns what it leads to. `now` does not go back from call to call; calls
-  /// at the same moment count once. `names` is called only if control groups are read.
+  /// Takes a sample and returns the forecasts. `now` never decreases; calls at the same moment
+  /// count once. `names` is called only if control groups are read.
   /// Errors: those of read_numa_memory.
   [[nodiscard]] Result<std::vector<Forecast>> look(std::chrono::nanoseconds now,
                                                    const std::function<GroupNames()>& names);
@@ -40,7 +40,7 @@ class MemoryWatch {
 
  private:
   std::string root_;
-  std::vector<MemorySample> samples_;  ///< as many as count
+  std::vector<MemorySample> samples_;  ///< only those that count
 };
 
 }  // namespace pinfold::forecast

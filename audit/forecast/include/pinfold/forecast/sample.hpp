@@ -30,7 +30,7 @@ struct GroupMemory {
   std::string directory;  ///< relative to the mount: "/kubepods/podX/c"
   std::string label;      ///< "default/db/main" if its container is known, else `directory`
   enforce::NodeSet mems;  ///< where its processes may get memory
-  bool is_inner = false;  ///< others in the sample are below it: listed for its limit alone
+  bool is_inner = false;  ///< the sample has others below it: listed only for its limit
   enforce::PagesByNode in_use = {};         ///< bytes that cannot be reclaimed
   std::optional<std::uint64_t> limit = {};  ///< bytes
   double stalled = 0;                       ///< see parse_stalled
@@ -56,9 +56,8 @@ using GroupNames = std::map<std::string, ContainerRef>;
 [[nodiscard]] Result<MemorySample> read_numa_memory(const std::string& root,
                                                     std::chrono::nanoseconds at);
 
-/// Reads every control group that is used: five files for each group without others below it, which
-/// includes a container that `names` knows, and for each one with a limit. Empty without the memory
-/// controller.
+/// Reads every control group in use: five files for each leaf group (a container in `names` counts
+/// as one), and for each group with a limit. Empty without the memory controller.
 [[nodiscard]] std::vector<GroupMemory> read_groups(const std::string& root,
                                                    const GroupNames& names);
 

@@ -11,8 +11,8 @@
 
 #include "pinfold/types/ids.hpp"
 
-/// Parsers of the kernel's counters of what interrupts a CPU. Pure; a line that does not have the
-/// expected form is omitted.
+/// Parsers of the kernel's counters of what interrupts a CPU. Pure; they omit lines that do not
+/// have the expected form.
 namespace pinfold::noise {
 
 /// A row of /proc/interrupts or /proc/softirqs, counted since the start of the kernel.
@@ -33,8 +33,8 @@ struct CountTable {
 /// Parses /proc/interrupts or /proc/softirqs. Leaves out rows that count no CPUs (ERR, MIS).
 [[nodiscard]] CountTable parse_counts(std::string_view text);
 
-/// Time that a CPU has spent since the start of the kernel, as /proc/stat has it: in multiples of a
-/// clock tick, mostly 10 ms.
+/// Time that a CPU has spent since the start of the kernel, as in /proc/stat: in multiples of a
+/// clock tick, usually 10 ms.
 struct LostTimes {
   std::chrono::microseconds interrupts{0};
   std::chrono::microseconds softirqs{0};
@@ -42,7 +42,7 @@ struct LostTimes {
 
   friend bool operator==(const LostTimes&, const LostTimes&) = default;
 };
-/// Parses /proc/stat. Domain: `ticks_per_second` is positive; sysconf(_SC_CLK_TCK) has it.
+/// Parses /proc/stat. Domain: `ticks_per_second` is positive; see sysconf(_SC_CLK_TCK).
 [[nodiscard]] std::map<CpuId, LostTimes> parse_lost_times(std::string_view text,
                                                           std::int64_t ticks_per_second);
 
@@ -50,7 +50,7 @@ struct LostTimes {
 /// CONFIG_SCHEDSTATS. Source: Documentation/scheduler/sched-stats.rst, versions 15 to 17.
 [[nodiscard]] std::map<CpuId, std::uint64_t> parse_runs(std::string_view text);
 
-/// What a thread has run since its start.
+/// How much a thread has run since its start.
 struct ThreadTimes {
   std::chrono::nanoseconds ran{0};
   std::chrono::nanoseconds waited{0};  ///< it could run, but had no CPU

@@ -10,7 +10,8 @@
 #include "pinfold/noise/source.hpp"
 #include "pinfold/types/cpuset.hpp"
 
-/// What interrupts CPUs: the difference of two samples. Pure. docs/noise.md has the rules.
+/// Measures what interrupts CPUs: the difference between two samples. Pure. docs/noise.md has the
+/// rules.
 namespace pinfold::noise {
 
 /// The noise of one CPU.
@@ -31,22 +32,22 @@ struct NoiseReport {
   friend bool operator==(const NoiseReport&, const NoiseReport&) = default;
 };
 
-/// Which CPUs are measured, and whose threads are no noise there.
+/// Which CPUs are measured, and whose threads are not noise there.
 struct NoiseScope {
   CpuSet cpus;
-  /// The cgroup, an absolute directory, of each CPU's owner. On a CPU without one every thread of a
-  /// process is noise.
+  /// The cgroup of each CPU's owner, as an absolute directory. On a CPU without an owner, every
+  /// thread of a process is noise.
   std::map<CpuId, std::string> owners = {};
   CpuSet housekeeping = {};  ///< CPUs that may be interrupted, for remedies; empty: unknown
 };
 
-/// Compares two samples of the same machine. What began after the first sample counts from zero;
-/// what a counter has lost (a CPU that was offline) counts as nothing. If both were taken at the
+/// Compares two samples of the same machine. Counters that began after the first sample count from
+/// zero; one that has fallen (its CPU was offline) counts as unchanged. If both were taken at the
 /// same moment, nothing happened.
 [[nodiscard]] NoiseReport measure(const NoiseSample& before, const NoiseSample& after,
                                   const NoiseScope& scope);
 
-/// Sorts the sources of a CPU, and adds what removes each and the score.
+/// Sorts the sources of a CPU, and adds the remedy for each and the score.
 void finish(const NoiseScope& scope, CpuNoise& noise);
 
 /// Returns how many interrupts a CPU has handled since the start of the kernel, by kind:

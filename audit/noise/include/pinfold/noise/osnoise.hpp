@@ -13,7 +13,7 @@
 
 namespace pinfold::noise {
 
-/// An interruption that the kernel has traced, without the ones that interrupted it.
+/// An interruption that the kernel has traced, excluding those that interrupted it.
 struct TracedInterruption {
   SourceKind kind = SourceKind::kInterrupt;
   CpuId cpu;
@@ -32,7 +32,7 @@ struct TracedInterruption {
 [[nodiscard]] std::optional<TracedInterruption> parse_osnoise(std::string_view line);
 
 /// Sums the events of a trace file for the CPUs of a scope, from its first to its last event.
-/// `own`: threads that are no noise. A trace of less than two events gives no result.
+/// `own`: threads that are not noise. A trace of fewer than two events gives no result.
 [[nodiscard]] NoiseReport traced_noise(std::string_view trace, const std::set<std::int64_t>& own,
                                        const NoiseScope& scope);
 

@@ -7,7 +7,7 @@
 
 namespace pinfold::noise {
 
-/// Returns what removes a source from a CPU: a setting, a command, or a kernel parameter; "" if
+/// Returns how to remove a source from a CPU: a setting, a command, or a kernel parameter; "" if
 /// nothing is known. `housekeeping`: the CPUs that may be interrupted; empty: unknown.
 [[nodiscard]] std::string remedy_of(const NoiseSource& source, CpuId cpu,
                                     const CpuSet& housekeeping);

@@ -13,7 +13,7 @@
 
 namespace pinfold::noise {
 
-/// A thread and what it has run.
+/// A thread and how much it has run.
 struct ThreadSample {
   audit::LinuxTask task;
   ThreadTimes times;
@@ -33,7 +33,7 @@ struct NoiseSample {
 /// Errors: kNotFound, kIo if the interrupts or the threads cannot be read.
 [[nodiscard]] Result<NoiseSample> read_sample(const std::string& root, const CpuSet& cpus);
 
-/// Reads only what costs the same on every machine: everything but the threads.
+/// Reads everything but the threads, which costs the same on every machine.
 /// Errors: kNotFound, kIo if the interrupts cannot be read.
 [[nodiscard]] Result<NoiseSample> read_counters(const std::string& root);
 

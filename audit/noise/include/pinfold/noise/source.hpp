@@ -11,14 +11,14 @@ enum class SourceKind {
   kInterrupt,        ///< of a device; it has a number
   kTimer,            ///< the CPU's timer: ticks and timers
   kKernelInterrupt,  ///< between CPUs, or of the CPU itself: RES, CAL, TLB, NMI, ...
-  kSoftirq,          ///< runs at the end of an interrupt, so it is no interruption of its own
+  kSoftirq,          ///< runs at the end of an interrupt, so it is not a separate interruption
   kWorkqueue,        ///< a kworker
   kKernelThread,     ///< any other
   kExec,             ///< a command that was executed in the CPU's own container
   kTask,             ///< a thread of anything else
   kHypervisor,       ///< the CPU is virtual, and its host ran something else
 };
-/// The word in JSON and text: "kernel-interrupt".
+/// Returns the word in JSON and text: "kernel-interrupt".
 [[nodiscard]] std::string_view to_string(SourceKind kind);
 
 /// One source of noise on one CPU.

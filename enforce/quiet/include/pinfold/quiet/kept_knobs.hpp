@@ -15,7 +15,7 @@ namespace pinfold::quiet {
 struct KeptKnob {
   std::string before;             ///< its value before, byte for byte
   std::vector<std::string> ours;  ///< values that Pinfold has written or is about to write
-  /// Of irqbalance: the last of these has been written, not only tried.
+  /// For irqbalance: the last of these has been written, not only tried.
   bool is_written = false;
 
   friend bool operator==(const KeptKnob&, const KeptKnob&) = default;
@@ -25,7 +25,7 @@ using KeptKnobs = std::map<Knob, KeptKnob>;
 /// Encodes the side file: JSON. `boot_id`: of the running kernel, because a reboot resets every
 /// knob.
 [[nodiscard]] std::string encode_kept(const KeptKnobs& kept, std::string_view boot_id);
-/// Decodes it; returns nothing if it is of another boot. Errors: kCorrupt.
+/// Decodes it; returns nothing if it is from another boot. Errors: kCorrupt.
 [[nodiscard]] Result<KeptKnobs> decode_kept(std::string_view text, std::string_view boot_id);
 
 }  // namespace pinfold::quiet

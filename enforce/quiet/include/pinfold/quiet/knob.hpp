@@ -12,9 +12,9 @@
 
 namespace pinfold::quiet {
 
-/// A value of the system that is a set of CPUs, or follows from one. In the order in which they are
-/// written: irqbalance first, which would undo the others; what a partition may have before the
-/// partition.
+/// A value of the system that is a set of CPUs, or follows from one. Kinds are in the order in
+/// which they are written: irqbalance first, because it would undo the others; the CPUs that a
+/// partition may have before the partition.
 enum class KnobKind {
   kIrqbalance,     ///< the CPUs that irqbalance gives no interrupts; has no name
   kNewInterrupts,  ///< the CPUs of interrupts that do not exist yet; has no name
@@ -27,7 +27,7 @@ enum class KnobKind {
   kExclusive,      ///< the CPUs that partitions in or below a cgroup may have; its directory
   kPartition,      ///< whether a cgroup is an isolated partition; its directory
 };
-/// The word in messages and files: "kernel-thread".
+/// Returns the word in messages and files: "kernel-thread".
 [[nodiscard]] std::string_view to_string(KnobKind kind);
 [[nodiscard]] std::span<const KnobKind> enumerators(KnobKind type);
 /// Returns whether a kind isolates cgroups. Its knobs are those of the cgroups to be isolated.
@@ -49,12 +49,12 @@ struct Knob {
 /// Knobs and their values, byte for byte without the line break at the end.
 using KnobValues = std::map<Knob, std::string>;
 
-/// Returns the CPUs of a value. A unit without a setting ("") may use all of `all`.
-/// Errors: kInvalidArgument if the value is no set of CPUs, as that of a kPartition.
+/// Returns the CPUs in a value. A unit without a setting ("") may use all of `all`.
+/// Errors: kInvalidArgument if the value is not a set of CPUs, such as that of a kPartition.
 [[nodiscard]] Result<CpuSet> cpus_of(const Knob& knob, std::string_view value, const CpuSet& all);
 
 /// Returns the value for a set of CPUs in the form that the system prints. `like`: a value of the
-/// same knob, which has as many digits if it is a mask.
+/// same knob; a mask gets as many digits as it has.
 [[nodiscard]] std::string value_of(const Knob& knob, const CpuSet& cpus, std::string_view like);
 
 }  // namespace pinfold::quiet

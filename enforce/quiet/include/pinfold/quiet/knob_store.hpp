@@ -22,7 +22,7 @@ class KnobStore {
   [[nodiscard]] virtual Result<void> read(KnobKind kind, KnobValues& values) const = 0;
   /// Reads one knob. Errors: kNotFound; as read.
   [[nodiscard]] virtual Result<std::string> read_one(const Knob& knob) const = 0;
-  /// Returns the value that is in force: an interrupt is sent to few of the CPUs that it may have.
+  /// Returns the value in effect: an interrupt goes to only a few of the CPUs that it may use.
   /// Errors: as read_one.
   [[nodiscard]] virtual Result<std::string> read_effective(const Knob& knob) const {
     return read_one(knob);

@@ -25,7 +25,7 @@ struct QuietCpus {
   std::map<std::string, CpuSet> partitions = {};
 
   void add(QuietLevel level, const CpuSet& cpus);
-  /// Returns the CPUs that a knob has to leave; of a kind that isolates(), those that it has to
+  /// Returns the CPUs that a knob has to leave; for a kind that isolates(), those that it has to
   /// keep for partitions.
   [[nodiscard]] CpuSet of(const Knob& knob) const;
   /// Returns whether some knob of a kind has such CPUs.
@@ -49,7 +49,7 @@ struct QuietDesired {
 /// Returns true for a systemd unit that holds one of these cgroups.
 [[nodiscard]] bool holds_containers(const Knob& knob, const std::vector<std::string>& directories);
 
-/// Returns the knobs that isolate the cgroups to be isolated: those of these and of each one above.
+/// Returns the knobs that isolate these cgroups: their own, and those of every cgroup above them.
 [[nodiscard]] std::set<Knob> isolation_knobs(const QuietCpus& cpus);
 
 /// Returns the quiet CPUs that a knob with this value has not left, or not isolated. Errors: those
@@ -86,15 +86,16 @@ struct QuietPlan {
 };
 
 /// Computes the steps. A knob that has CPUs left keeps those; one that would have none gets every
-/// CPU that is not quiet; if there is none, it keeps its value. Writes only what changes, and gives
-/// a knob that leaves no CPU its value of before back, to the byte. The value that another program
-/// has written since counts as the one of before. So does what new interrupts had before, for one
-/// that began with the CPUs that Pinfold gives new ones. Leaves alone what it cannot parse. A
-/// partition begins after the containers have moved, and has ended before its CPUs change.
+/// CPU that is not quiet, or keeps its value if there is none. Writes only what changes, and
+/// restores the earlier value, byte for byte, of a knob that has no CPU to leave. A value that
+/// another program has written since counts as the earlier one. So does the earlier value for new
+/// interrupts, for one that began with the CPUs that Pinfold gives new ones. Leaves alone what it
+/// cannot parse. A partition begins after the containers have moved, and ends before its CPUs
+/// change.
 [[nodiscard]] QuietPlan plan_quiet(const QuietRequest& request);
 
-/// Returns what is kept after the steps: what the plan has for that, but of a knob whose step
-/// failed what was kept before them, so that its value is recognized whether it was written or not.
+/// Returns the records to keep after the steps: those of the plan, but for a knob whose step failed
+/// the earlier record, so that its value is recognized whether or not it was written.
 [[nodiscard]] KeptKnobs kept_after(KeptKnobs planned, const KeptKnobs& kept,
                                    const std::set<Knob>& failed);
 

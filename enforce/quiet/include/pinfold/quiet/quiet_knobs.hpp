@@ -40,15 +40,14 @@ class QuietKnobs {
   QuietKnobs(std::unique_ptr<KnobStore> store, KeptKnobs kept, Keep keep)
       : store_(std::move(store)), kept_(std::move(kept)), keep_(std::move(keep)) {}
 
-  /// Lets knobs leave the CPUs that are quiet now or from now on. Reads and writes nothing if no
-  /// CPU becomes quiet or stops being so, no unit that was changed holds a container, and an
-  /// earlier process has left nothing; else only the knobs that it changes, unless one of them has
-  /// another value than it had: then all.
+  /// Moves knobs off the CPUs that are quiet now or from now on. Reads and writes nothing if no CPU
+  /// becomes quiet or stops being quiet, no unit that was changed holds a container, and no earlier
+  /// process has left anything. Otherwise only the knobs that it changes, or all knobs if one of
+  /// those does not have its last known value.
   void leave(const QuietDesired& desired);
   /// Restores knobs of CPUs that are no longer quiet. Does nothing without a leave() before it.
   void give_back();
-  /// Does both, and reads every knob again: what others have changed, and what has failed, is
-  /// written again.
+  /// Does both, and reads every knob again: rewrites what others have changed and what has failed.
   void reconcile(const QuietDesired& desired);
 
   [[nodiscard]] const QuietReport& report() const { return report_; }

@@ -14,7 +14,7 @@ enum class QuietLevel {
   kIsolated,    ///< "isolated": also a cpuset partition
 };
 [[nodiscard]] std::string_view to_string(QuietLevel level);
-/// Errors: kInvalidArgument.
+/// Parses a level. Errors: kInvalidArgument.
 [[nodiscard]] Result<QuietLevel> parse_quiet_level(std::string_view text);
 
 }  // namespace pinfold::quiet

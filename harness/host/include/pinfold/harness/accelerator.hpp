@@ -27,8 +27,8 @@ struct KvmProbe {
 inline constexpr const char* kKvmDevice = "/dev/kvm";
 
 /// Returns the result of the probe of a device. If the user can open it, it is cached in `folder`
-/// until the host reboots or the device's owner, mode or time of change is another one, because a
-/// failing probe takes a second.
+/// until the host reboots or the device's owner, mode or time of change differs, because a failing
+/// probe takes a second.
 [[nodiscard]] KvmProbe known_kvm(const std::filesystem::path& folder,
                                  const std::filesystem::path& device = kKvmDevice);
 

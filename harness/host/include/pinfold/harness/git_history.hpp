@@ -50,8 +50,8 @@ struct FirstBadCommit {
   std::vector<std::string> untestable;  ///< hashes of those that may be the first instead
 };
 
-/// Finds the first bad commit of a range whose ends are known: asks about one of the commits that
-/// halve the range best until one is left, or only untestable ones. Errors: of `judge`, of git.
+/// Finds the first bad commit of a range whose ends are known. Repeatedly judges a commit that best
+/// halves the range, until one is left, or only untestable ones. Errors: of `judge`, of git.
 [[nodiscard]] Result<FirstBadCommit> first_bad_commit(
     const CommitRange& range, const std::function<Result<CommitKind>(const Commit&)>& judge);
 
@@ -61,7 +61,7 @@ class Checkout {
   [[nodiscard]] static Result<Checkout> make(const std::filesystem::path& repository);
 
   [[nodiscard]] std::filesystem::path folder() const { return folder_.path() / "tree"; }
-  /// Changes to another commit. Files that git does not know stay.
+  /// Changes to another commit. Files that git does not track stay.
   [[nodiscard]] Result<void> change_to(const std::string& hash) const;
 
  private:

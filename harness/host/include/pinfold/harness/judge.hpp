@@ -71,7 +71,7 @@ using ExclusiveCpus = std::map<std::string, CpuSet>;
 /// Returns true for the owner itself and for groups below it.
 [[nodiscard]] bool is_within(const std::string& group, const std::string& owner);
 
-/// How to treat groups that never had other CPUs than their pod's group.
+/// How to treat groups whose CPUs never differed from those of their pod's group.
 enum class NeverPinned {
   kCount,
   kSkipEnded,  ///< count only those in the last state: the service was not always running
@@ -79,11 +79,11 @@ enum class NeverPinned {
 
 /// Reduces the sampler's `changes` below "kubepods" to the input of overlaps_seen: only the groups
 /// of containers and sandboxes ("podA/id", "burstable/podB/id"), each from the first state in which
-/// it has other CPUs than its pod's group, or, if `exclusive` names it, none but these. Before
-/// that, runc has created the group, but its program does not run yet; meanwhile the service may
-/// have confined it to the shared pool. A group that never gets there counts in all its states:
-/// nothing has pinned it. So this does not find a container that runs unpinned for a while and is
-/// pinned later; the service counts those.
+/// its CPUs differ from those of its pod's group or, if `exclusive` names it, are only these.
+/// Before that, runc has created the group, but its program does not run yet; meanwhile the service
+/// may have confined it to the shared pool. A group that never reaches this state was never pinned,
+/// and counts in all its states. So this does not find a container that runs unpinned for a while
+/// and is pinned later; the service counts those.
 [[nodiscard]] std::string changes_of_runtime(const std::string& changes,
                                              const ExclusiveCpus& exclusive,
                                              NeverPinned never_pinned);

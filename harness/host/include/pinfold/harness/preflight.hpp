@@ -11,13 +11,13 @@ namespace pinfold::harness {
 struct Preflight {
   /// Those that stop every scenario, without duplicates; empty if at least one can start.
   std::vector<std::string> problems;
-  /// For each scenario the first of those that stop it alone; "": it can start.
+  /// For each scenario the first problem that is specific to it; "": it can start.
   std::vector<std::string> of_scenarios;
 };
 
-/// Checks everything that several scenarios need from the host before any of them starts, and
-/// downloads everything missing from the cache: every QEMU, every kernel, every container runtime,
-/// and memory for `jobs` guests at once. What only some scenarios need stops only these.
+/// Checks before any of the scenarios starts that the host has everything that they need: every
+/// QEMU, kernel and container runtime, and memory for `jobs` guests at once. Downloads what the
+/// cache does not have. A problem with only some scenarios stops only these.
 [[nodiscard]] Preflight preflight(const std::vector<const Scenario*>& scenarios,
                                   const RunOptions& options, int jobs);
 

@@ -37,7 +37,7 @@ class ChildProcess {
   ~ChildProcess();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Readable once the process has ended; for poll.
+  /// Returns a descriptor for poll that is readable once the process has ended.
   [[nodiscard]] int ended_fd() const { return ended_.get(); }
   /// Returns the wait status once the process has ended.
   [[nodiscard]] std::optional<int> wait_status();
@@ -60,8 +60,8 @@ struct Finished {
   std::string output;   ///< stdout and stderr
 };
 
-/// Returns a file's path and attributes that change when its content does; also if it is not a
-/// file. One line.
+/// Returns a line with a file's path and attributes that change when its content does. The path may
+/// also name something else.
 [[nodiscard]] std::string file_facts(const std::filesystem::path& file);
 
 /// Runs a program to its end. Errors: kNotFound, kIo, kBusy if it runs longer than `limit`.

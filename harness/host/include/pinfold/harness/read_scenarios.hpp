@@ -22,7 +22,7 @@ namespace pinfold::harness {
 [[nodiscard]] Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file,
                                                            std::optional<Arch> arch = {});
 
-/// The same with this text, YAML or JSON, instead of the file's.
+/// Does the same with this text, YAML or JSON, instead of the file's.
 [[nodiscard]] Result<std::vector<Scenario>> load_scenarios_of(std::string_view text,
                                                               const std::filesystem::path& file,
                                                               std::optional<Arch> arch = {});

@@ -17,16 +17,18 @@ namespace pinfold::harness {
 /// nothing to plug. All of them pass check_machine.
 [[nodiscard]] std::vector<VmMachine> smaller_machines(const VmMachine& machine);
 
-/// Returns a machine that fails, and of which no smaller_machines() fail. Domain: `machine` fails.
+/// Returns a machine that fails while none of its smaller_machines() does. Domain: `machine` fails.
 [[nodiscard]] VmMachine smallest_machine(VmMachine machine,
                                          const std::function<bool(const VmMachine&)>& fails);
 
-/// Returns steps that fail, of which none can be left out. Domain: `steps` is a list that fails.
+/// Returns steps that fail and cannot do so with any one of them left out. Domain: `steps` is a
+/// list that fails.
 [[nodiscard]] nlohmann::json fewest_steps(nlohmann::json steps,
                                           const std::function<bool(const nlohmann::json&)>& fails);
 
-/// Returns the first of `count` that fails, if those before it do not and those after it do;
-/// nullopt if the last one does not fail. Calls `fails` for about log2(count) of them.
+/// Returns the first of `count` items that fails, provided that all later ones fail too and no
+/// earlier one does; nullopt if the last one does not fail. Calls `fails` for about log2(count) of
+/// them.
 [[nodiscard]] std::optional<std::size_t> first_failing(
     std::size_t count, const std::function<bool(std::size_t)>& fails);
 

@@ -136,10 +136,10 @@ struct StopSamplingStep {
   std::string exclusive;       ///< a file of the guest, see parse_exclusive; "": none
   NeverPinned never_pinned = NeverPinned::kCount;  ///< only with a runtime
 };
-/// Starts to record where tasks of containers run, from the kernel's scheduler.
+/// Starts the witness, which records from the kernel's scheduler where tasks of containers run.
 struct StartWitnessStep {};
-/// Stops that; no task may have run on exclusive CPUs of another container, nor a container with
-/// exclusive CPUs anywhere else.
+/// Stops the witness; no task may have run on exclusive CPUs of another container, and no container
+/// with exclusive CPUs anywhere else.
 struct StopWitnessStep {
   std::size_t at_least = 1;  ///< containers and pods with exclusive CPUs that have run
   std::string exclusive;     ///< as in StopSamplingStep, of groups that keep their CPUs
@@ -211,11 +211,11 @@ struct RunStaticPodStep {
   std::string pod;                      ///< its metadata.name
   std::vector<std::string> containers;  ///< by name
 };
-/// Removes that manifest.
+/// Removes the manifest of a static pod.
 struct RemoveStaticPodStep {
   std::string pod;
 };
-/// Waits for what the kubelet says of a static pod.
+/// Waits until the kubelet reports this about a static pod.
 struct WaitPodStep {
   enum class Until { kRunning, kRejected, kRemoved };
   std::string pod;
@@ -250,8 +250,8 @@ struct Scenario {
   std::filesystem::path kernel;  ///< of the platforms "own/..."; "": none
   std::string runtime;           ///< "containerd-2.1"; "": none
   KubeletSource kubelet;         ///< for the product, and for the kubelet of the machine
-  /// The different programs of kubelets on the host, that of the machine first; load_scenarios
-  /// replaces environment variables.
+  /// The programs of kubelets on the host, without duplicates, that of the machine first;
+  /// load_scenarios replaces environment variables.
   std::vector<std::filesystem::path> kubelets;
   /// Why the scenario cannot run here; "": it can.
   std::string skipped;

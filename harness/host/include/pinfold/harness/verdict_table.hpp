@@ -6,7 +6,7 @@
 
 namespace pinfold::harness {
 
-/// The results of one run among several of the same scenarios, such as with another kubelet.
+/// The results of one of several runs of the same scenarios, for example with different kubelets.
 // NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
 struct NamedReport {
   std::string name;       ///< of its column

@@ -54,8 +54,8 @@ class Vm {
   void clear_console();
   [[nodiscard]] pid_t pid() const { return qemu_.pid(); }
 
-  /// For a shell in the guest: sends `input` to the console and passes its output to `seen` until
-  /// the machine or `input` ends.
+  /// Serves a shell in the guest: sends `input` to the console and passes its output to `seen`
+  /// until the machine or `input` ends.
   void relay_console(int input, const std::function<void(std::string_view)>& seen);
 
  private:

@@ -12,10 +12,10 @@
 
 namespace pinfold::harness {
 
-/// The program of sandboxes in the guest. A sandbox only waits, and counts as no container.
+/// The program of sandboxes in the guest. A sandbox only waits, and does not count as a container.
 inline constexpr const char* kSandboxProgram = "/pause";
 
-/// Where tasks of containers ran, by the guest kernel's record of the scheduler. Times in
+/// Where tasks of containers ran, according to the guest kernel's record of the scheduler. Times in
 /// nanoseconds of its CLOCK_MONOTONIC; groups by their index in `groups`.
 struct WitnessRecord {
   /// Tasks of a group ran on a CPU for `ran` in all, and no other group's did meanwhile.
@@ -42,8 +42,8 @@ struct WitnessRecord {
 /// Errors: kInvalidArgument, with the line.
 [[nodiscard]] Result<WitnessRecord> parse_witness(std::string_view text);
 
-/// So long, in nanoseconds, may the tasks of a container run on exclusive CPUs of another one in
-/// all: the kernel moves a task within less.
+/// How long in all, in nanoseconds, the tasks of a container may run on exclusive CPUs of another
+/// one. The kernel needs less time to move a task.
 inline constexpr std::int64_t kWitnessTolerance = 1'000'000;
 
 struct WitnessFindings {
@@ -57,9 +57,9 @@ struct WitnessFindings {
 /// in `owned`.
 ///
 /// A container has its CPUs from its first program on. Between two marks it has those that it has
-/// at both. Those that it loses meanwhile are its own until it last runs on them, and those that it
-/// gets from its first run on them; it may also wait in the shared pool then. If it has none at one
-/// of the marks, those of the other do not count, unless it began in between.
+/// at both. It keeps those that it loses meanwhile until it last runs on them, and has those that
+/// it gains from its first run on them; it may also wait in the shared pool then. If it has none at
+/// one of the marks, those of the other do not count, unless it began in between.
 [[nodiscard]] WitnessFindings judge_witness(const WitnessRecord& record,
                                             const std::vector<ExclusiveCpus>& owned,
                                             const ExclusiveCpus& lasting);

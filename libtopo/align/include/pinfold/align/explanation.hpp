@@ -54,7 +54,7 @@ struct MergeExplanation {
   std::vector<std::string> responsible;
   /// The changes that need the fewest resources to move, at most three. Empty if aligned.
   std::vector<AlignmentChange> changes;
-  /// What numa-allocation-strategy chose between: the result, then the others. Empty if it had no
+  /// The candidates of numa-allocation-strategy: the result, then the others. Empty if it had no
   /// choice.
   std::vector<ScoredNodes> scores = {};
 

@@ -65,7 +65,7 @@ class TopologyManager {
     std::vector<NumaId> ids = {};
   };
 
-  /// Errors: kInvalidArgument with the kubelet's text for stage `topologymanager`.
+  /// Makes a manager. Errors: kInvalidArgument with the kubelet's text for stage `topologymanager`.
   [[nodiscard]] static Result<TopologyManager> make(Numa numa, const Config& config);
 
   [[nodiscard]] TopologyPolicy policy() const { return policy_; }
@@ -75,16 +75,17 @@ class TopologyManager {
   /// Returns the OS id of a NUMA node. Domain: a position of the machine.
   [[nodiscard]] NumaId numa_id(int position) const;
 
-  /// Returns whether merge() looks at the usage.
+  /// Returns whether merge() uses the usage.
   [[nodiscard]] bool needs_usage() const {
     return options_.prefer_most_allocated_numa_node ||
            options_.numa_allocation_strategy != NumaAllocationStrategy::kNone;
   }
   /// Returns whether only scores and numbers of NUMA nodes decide between two masks.
   [[nodiscard]] bool are_equally_good(NumaMask one, NumaMask other) const;
-  /// The kubelet's Merge. `providers` are in the kubelet's order (devices, cpu, memory). Cost:
-  /// docs/topology-merge.md. Source: kubelet 1.36 cm/topologymanager/policy.go; the proposed code
-  /// of 1.38 for numa-allocation-strategy; seeds/000 for prefer-most-allocated-numa-node.
+  /// Merges like the kubelet's Merge. `providers` are in the kubelet's order (devices, cpu,
+  /// memory). Cost: docs/topology-merge.md. Source: kubelet 1.36 cm/topologymanager/policy.go; the
+  /// proposed code of 1.38 for numa-allocation-strategy; seeds/000 for
+  /// prefer-most-allocated-numa-node.
   [[nodiscard]] MergedHint merge(std::span<const ResourceHints> providers,
                                  const UsageByResource& usage) const;
 

@@ -51,8 +51,8 @@ struct MemoryReservation {
   friend bool operator==(const MemoryReservation&, const MemoryReservation&) = default;
 };
 
-/// The running kernel, on which the value of an option can depend. It is no part of a
-/// configuration: all are equal.
+/// The running kernel, on which the value of an option can depend. It is not part of the value of a
+/// configuration: any two are equal.
 struct KernelImage {
   std::optional<std::uint64_t> bytes;  ///< in memory; nullopt if unknown
 
@@ -77,13 +77,13 @@ struct CompleteConfig {
 /// Where a configuration came from, for advice on it.
 struct ConfigSources {
   CompleteConfig complete = {};
-  /// What sets each field, the one that decides last: files, and flags such as "--reserved-cpus".
+  /// The sources of each field, the decisive one last: files, and flags such as "--reserved-cpus".
   /// A field without an entry is set in the only file, or nowhere.
   std::map<std::string, std::vector<std::string>> of_field = {};
   bool is_of_flags = false;  ///< the kubelet has no file that an administrator could edit
 };
 
-/// The sources of a configuration and its copies. They are no part of it: all are equal.
+/// The sources of a configuration and its copies. Not part of its value: any two are equal.
 class SharedSources {
  public:
   SharedSources() = default;

@@ -21,9 +21,9 @@ struct ConfigDocument {
   nlohmann::json document = nlohmann::json::object();
   /// Warnings for the user: settings that the file leaves out, and flags that have no effect.
   std::vector<std::string> notes = {};
-  /// Flags, or settings that a distribution completes: what it leaves out may be set elsewhere.
+  /// Flags, or settings that a distribution completes: others may be set elsewhere.
   bool is_partial = false;
-  ConfigSources sources = {};  ///< the advice on the complete one is among the notes
+  ConfigSources sources = {};  ///< the advice on the complete configuration is in `notes`
 };
 
 /// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline, and those of k3s

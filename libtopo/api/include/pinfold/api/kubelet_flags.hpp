@@ -15,9 +15,9 @@ namespace pinfold {
 
 /// The flags of a kubelet: "--config" to "/etc/kubelet.yaml"; a flag without a value has "true".
 /// The last value of a repeated flag counts, but those of lists and maps add up: they are joined by
-/// line ends. Names have dashes where a command line may have underscores. The name "--" has the
-/// first word that belongs to no flag, or a flag that lacks its value: with either a kubelet does
-/// not start.
+/// line ends. Names have dashes where a command line may have underscores. The name "--" holds the
+/// first word that belongs to no flag, or a flag without its value: with either, a kubelet does not
+/// start.
 using KubeletFlags = std::map<std::string, std::string>;
 
 /// Splits the contents of /proc/PID/cmdline into words.
@@ -31,10 +31,10 @@ using KubeletFlags = std::map<std::string, std::string>;
 /// Returns the flags in arguments such as "cpu-manager-policy=static", with or without leading
 /// dashes.
 [[nodiscard]] KubeletFlags flags_of_args(const std::vector<std::string>& args);
-/// Returns the flags that decide among those that a kubelet's log names ("FLAG: --max-pods="110""),
-/// of its last start. It logs all flags, with the values of the command line alone: one with its
-/// initial value may be set by the file of --config, and is left out. nullopt if the text has none.
-/// Source: component-base/cli/flag PrintFlags; kubernetes/kubernetes issue 122736.
+/// Returns the decisive flags of the last start in a kubelet's log ("FLAG: --max-pods="110""). The
+/// log lists all flags, with the values of the command line alone: a flag with its initial value
+/// may be set by the file of --config, and is left out. nullopt if the text has none. Source:
+/// component-base/cli/flag PrintFlags; kubernetes/kubernetes issue 122736.
 [[nodiscard]] std::optional<KubeletFlags> flags_of_log(std::string_view text);
 /// Returns the words of a file with one or more per line; "#" begins a comment.
 [[nodiscard]] std::vector<std::string> words_of_file(std::string_view text,
@@ -62,7 +62,7 @@ void set_eviction_defaults(nlohmann::json& config);
 void add_rancher_flags(KubeletFlags& flags);
 /// Checks that a kubelet starts with these flags. Errors: kInvalidArgument for a flag that no
 /// version of upstream's kubelet has and that resembles one of these (others may be a vendor's),
-/// for an invalid boolean, for an empty policy, and for a word that is no flag.
+/// for an invalid boolean, for an empty policy, and for a word that is not a flag.
 [[nodiscard]] Result<void> check_flags(const KubeletFlags& flags);
 /// Returns a warning that names the flags that no version of upstream's kubelet has; "" if all
 /// have.

@@ -12,7 +12,7 @@
 /// Finds the flags of a kubelet in systemd's units and environment files. Pure.
 namespace pinfold {
 
-/// The flags of a kubelet that a file has.
+/// The flags of a kubelet that were found in a file.
 struct FlagsText {
   KubeletFlags flags = {};
   std::vector<std::string> notes = {};  ///< warnings: files that a unit refers to

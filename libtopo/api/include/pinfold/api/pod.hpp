@@ -63,8 +63,8 @@ struct Container {
 enum class QosClass { kGuaranteed, kBurstable, kBestEffort };
 [[nodiscard]] std::string_view to_string(QosClass qos);
 
-/// How much a pod counts when others must go. Not part of the value of a pod, because a runtime
-/// does not show it: any two are equal.
+/// The priority of a pod when others must be removed. Not part of the value of a pod, because a
+/// runtime does not report it: any two are equal.
 struct PodPriority {
   std::int32_t value = 0;
 
@@ -89,7 +89,7 @@ struct PodSpec {
   /// priorityClassName is system-node-critical, and the pod is static, a mirror pod, or has a
   /// system-critical priority.
   bool is_node_critical = false;
-  /// spec.priority; without it that of a priority class of Kubernetes itself, else 0.
+  /// spec.priority; without it, that of a priority class built into Kubernetes, else 0.
   PodPriority priority = {};
 
   [[nodiscard]] const Container* find(std::string_view container_name) const;

@@ -26,7 +26,7 @@ namespace pinfold {
 /// How a reader treats unknown fields.
 enum class UnknownFields {
   kRefuse,  ///< as kubectl, for what a user wrote: see check_pod_fields
-  kIgnore,  ///< as a kubelet, for what a program has from an API server
+  kIgnore,  ///< as a kubelet, for objects from an API server
 };
 /// Reads a Pod (see as_pod), and applies the API server's defaults. Errors: kInvalidArgument, those
 /// of pod_from_json and check_pod_fields.
@@ -47,7 +47,7 @@ struct PodDocuments {
   std::vector<PodSpec> pods;
   std::vector<std::size_t> texts;  ///< for each pod: how many texts were added before its own
   /// Notes on objects that were skipped (finished pods, which get nothing from a kubelet; unknown
-  /// kinds), read as a pod, or read although they are of another node.
+  /// kinds), read as a pod, or read although they belong to another node.
   std::vector<std::string> notes;
 };
 /// Collects the pods of documents, each a Pod, a workload or a list of them as printed by

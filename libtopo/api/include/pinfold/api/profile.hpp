@@ -24,7 +24,7 @@ enum class Profile {
 inline constexpr std::array kProfiles = {Profile::kKubelet136, Profile::kKubelet137,
                                          Profile::kKubelet138, Profile::kFixed};
 [[nodiscard]] std::string_view to_string(Profile profile);
-/// Errors: kInvalidArgument, with the known names.
+/// Parses a profile's name. Errors: kInvalidArgument, with the known names.
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text);
 /// Returns the profile for the output of `kubelet --version`: "Kubernetes v1.37.2".
 /// Errors: kInvalidArgument for other text; kUnsupported for a version without a profile.

@@ -35,7 +35,7 @@ inline constexpr std::array<std::string_view, 3> kNumaAllocationStrategyNames = 
   return kNumaAllocationStrategyNames[static_cast<std::size_t>(strategy)];
 }
 
-/// Returns nullopt for any other name.
+/// Parses a policy's name; nullopt for any other name.
 [[nodiscard]] constexpr std::optional<TopologyPolicy> parse_topology_policy(std::string_view name) {
   for (std::size_t i = 0; i < kTopologyPolicyNames.size(); ++i) {
     if (kTopologyPolicyNames[i] == name) return static_cast<TopologyPolicy>(i);

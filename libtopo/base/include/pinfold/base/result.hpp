@@ -19,7 +19,7 @@ enum class ErrorCode : std::int32_t {
   kBusy = 7,             ///< another process still held a needed resource when the time limit ended
 };
 
-/// The name of a code for output, for example "invalid argument".
+/// Returns the name of a code for output, such as "invalid argument".
 [[nodiscard]] std::string_view to_string(ErrorCode code);
 
 /// A failure. Branch on `code`; show `message` (outermost intent first, object in single quotes).

@@ -33,7 +33,7 @@ struct CpuCheckpoint {
   ContainerMap<CpuSet> assignments;
   /// The CPUs of each pod with pod-level resources (pod scope).
   std::map<PodUid, CpuSet> pods;
-  /// The CPUs of a container's admission, which a resize never takes away (KEP-5554). Only of
+  /// The CPUs of a container's admission, which a resize never takes away (KEP-5554). Only for
   /// containers that were resized, or admitted with InPlacePodVerticalScalingExclusiveCPUs on; see
   /// baseline_of().
   ContainerMap<CpuSet> baselines;
@@ -45,8 +45,8 @@ struct CpuCheckpoint {
 /// CPUs. nullptr if it has no assignment.
 [[nodiscard]] const CpuSet* baseline_of(const CpuCheckpoint& state, const ContainerId& container);
 
-/// Why hints or CPUs are requested: for an admission, a container that has a different number of
-/// CPUs than it requests has no hints; for a resize, it keeps some of its exclusive CPUs.
+/// Why hints or CPUs are requested. In an admission, a container whose number of CPUs differs from
+/// its request has no hints; in a resize, it keeps some of its exclusive CPUs.
 enum class CpuRequestKind { kAdmission, kResize };
 
 /// The state of the CPU manager: its checkpoint, and the part that a restart loses.
@@ -78,12 +78,12 @@ class CpuManager {
   [[nodiscard]] bool is_static() const { return is_static_; }
   [[nodiscard]] const CpuPolicyOptions& options() const;
   [[nodiscard]] const CpuSet& reserved() const { return reserved_; }
-  /// The reserved CPUs and all their SMT siblings.
+  /// Returns the reserved CPUs and all their SMT siblings.
   [[nodiscard]] const CpuSet& reserved_cores() const { return reserved_cores_; }
-  /// The CPUs that can become exclusive: all but the reserved ones.
+  /// Returns the CPUs that can become exclusive: all but the reserved ones.
   [[nodiscard]] CpuSet allocatable() const { return machine_->all_cpus() - reserved_; }
 
-  /// The kubelet's start: initialises an empty state, checks a restored one.
+  /// Starts like the kubelet: initialises an empty state, checks a restored one.
   /// Errors: kCorrupt with the kubelet's text ("default cpuset cannot be empty", ...).
   [[nodiscard]] Result<void> start(CpuState& state) const;
 
@@ -133,8 +133,8 @@ class CpuManager {
                                  const TopologyHint& affinity, Trace* trace) const;
   /// Returns whether the state has the baseline of every container, not only of resized ones.
   [[nodiscard]] bool stores_baselines() const { return stores_baselines_; }
-  /// Adds the earlier baselines of containers that were moved: as many of their CPUs in `to` as
-  /// they had. Keeps those that `to` has.
+  /// Adds a baseline for each container that was moved: as many of its CPUs in `to` as its earlier
+  /// baseline had. Keeps the baselines that `to` already has.
   void move_baselines(const ContainerMap<CpuSet>& earlier, CpuCheckpoint& to) const;
   /// Releases a container's CPUs; ignores unknown names.
   void remove_container(CpuState& state, const ContainerId& container) const;
@@ -168,10 +168,10 @@ class CpuManager {
   /// Divides the pod's CPUs among the containers that have no part yet.
   [[nodiscard]] Admission partition(CpuState& state, const PodView& pod, const CpuSet& pool,
                                     Parts parts, Trace* trace) const;
-  /// Hints for CPUs of the shared pool, and CPUs that the pod already has.
+  /// Returns the hints for CPUs of the shared pool and those that the pod already has.
   [[nodiscard]] ResourceHints hints_of_free(const CpuState& state, const CpuSet& reusable,
                                             int count) const;
-  /// Hints for some CPUs, on all NUMA nodes of those that the pod already has.
+  /// Returns the hints for `cpus`, each with all NUMA nodes of the `reusable` CPUs.
   [[nodiscard]] ResourceHints hints_of(const CpuSet& cpus, const CpuSet& reusable, int count) const;
 
   const Machine* machine_ = nullptr;

@@ -50,9 +50,9 @@ class ActivePods {
   /// Returns the place of a pod; end() if it is not active.
   [[nodiscard]] Iterator find(const PodUid& uid) const;
 
-  /// Domain: no pod with this UID is active.
+  /// Adds a pod. Domain: no pod with this UID is active.
   void push_back(ActivePod pod);
-  /// Domain: `spec` has the UID of the pod at `at`.
+  /// Replaces the spec of a pod. Domain: `spec` has the UID of the pod at `at`.
   void replace_spec(Iterator at, PodSpec spec);
   /// Returns the started containers of a pod for writing.
   [[nodiscard]] std::set<std::string>& edit_started(Iterator at) { return pods_.edit(at).started; }
@@ -80,7 +80,7 @@ class ActivePods {
 
   /// Returns where the index has a pod, or where to insert it.
   [[nodiscard]] std::vector<Position>::const_iterator rank_of(const PodUid& uid) const;
-  /// Adds what a pod requests `times` times.
+  /// Adds the requests of a pod, `times` times.
   void count(const PodSpec& spec, int times);
 
   SharedVector<ActivePod> pods_;

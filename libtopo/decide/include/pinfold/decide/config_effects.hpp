@@ -12,8 +12,8 @@ namespace pinfold {
 [[nodiscard]] std::vector<std::string> settings_without_effect(const Config& config);
 
 /// Returns all warnings about a configuration: `of_text`, those from reading its text (see
-/// ParsedConfig), and the settings without effect. Every face prints the same.
-/// Domain: `config` with its profile, and with its unknown gates.
+/// ParsedConfig), and the settings without effect. Every interface prints these. Domain: `config`
+/// with its profile, and with its unknown gates.
 [[nodiscard]] std::vector<std::string> config_warnings(std::vector<std::string> of_text,
                                                        const Config& config);
 

@@ -24,7 +24,7 @@ struct ContainerResources {
   std::optional<CpuSet> cpus;  ///< explicit assignment, if it has one
   CpuSet cpuset_cpus;          ///< the value of cpuset.cpus
   CpuSet exclusive_cpus;       ///< as the kubelet's pod resources API reports them
-  /// Of a container that was resized: the CPUs of its admission, which it keeps.
+  /// For a resized container: the CPUs of its admission, which it keeps.
   std::optional<CpuSet> baseline;
   Isolation isolation = Isolation::kHost;
   std::vector<MemoryBlock> memory;

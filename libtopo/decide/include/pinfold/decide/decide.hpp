@@ -15,7 +15,7 @@ namespace pinfold {
 /// What an admission checks.
 enum class AdmissionChecks {
   kManagers,  ///< the topology manager and the managers that it consults
-  /// Then also, like the kubelet, that the requests of all active pods fit: find_shortage().
+  /// Also, like the kubelet, whether the requests of all active pods fit: find_shortage().
   kManagersAndRequests,
 };
 

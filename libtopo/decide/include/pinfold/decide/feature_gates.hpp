@@ -10,8 +10,8 @@
 namespace pinfold {
 
 /// Returns the names in featureGates that the profile's kubelet does not know; with `fixed`, those
-/// that no kubelet from 1.36 to 1.38 knows. If a gate of OpenShift shows that the kubelet is
-/// another one, also those that are locked to another value and decide nothing. Sorted. Source: the
+/// that no kubelet from 1.36 to 1.38 knows. If a gate of OpenShift shows that the kubelet is not
+/// upstream's, also those that are locked to another value and decide nothing. Sorted. Source: the
 /// tables of these kubelets; docs/kubelet-compat.md.
 [[nodiscard]] std::vector<std::string> unknown_gates(const Config& config);
 
@@ -28,8 +28,8 @@ namespace pinfold {
 [[nodiscard]] Config without_unknown_gates(Config config);
 
 /// Returns the configuration that a kubelet's start is checked with: without its unknown gates,
-/// except those of kubelet 1.36 if nothing shows that the kubelet is not upstream's. Only of 1.36
-/// is it certain which gates stop it.
+/// except those of kubelet 1.36 if nothing shows that the kubelet is not upstream's. Only for 1.36
+/// is it certain which gates prevent a start.
 [[nodiscard]] Config with_judged_gates(Config config);
 
 /// Returns "feature gates that ... does not know: A, B (since 1.37), ..."; "" if there are none.

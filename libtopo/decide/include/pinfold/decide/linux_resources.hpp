@@ -7,7 +7,6 @@
 
 namespace pinfold {
 
-/// The cgroup values of a container or pod. Absent values are not written.
 /// The protection and throttling of memory on cgroup v2; in bytes. The kernel rounds down to pages.
 struct MemoryQos {
   std::int64_t min = 0;
@@ -17,6 +16,7 @@ struct MemoryQos {
   friend bool operator==(const MemoryQos&, const MemoryQos&) = default;
 };
 
+/// The cgroup values of a container or pod. Absent values are not written.
 struct LinuxResources {
   std::uint64_t cpu_shares = 0;
   /// Microseconds; 0: no limit; -1: no limit because of exclusive CPUs or, for a pod, because

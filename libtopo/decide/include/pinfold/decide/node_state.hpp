@@ -30,7 +30,7 @@ struct CheckedForStale {
   friend bool operator==(const CheckedForStale&, const CheckedForStale&) { return true; }
 };
 
-/// Names of held pods, for people. No decision uses them and no state file has them, so they are
+/// Names of held pods, for people. No decision uses them and no state file stores them, so they are
 /// not part of the value of a state: any two are equal.
 struct HeldNames {
   PodNames names;
@@ -47,7 +47,7 @@ struct NodeState {
   std::map<std::string, std::string> providers;
   ActivePods pods;
   /// Pods with assignments that are not active but may run, so nothing of theirs is stale. A held
-  /// pod becomes active when it is admitted, and keeps what it has.
+  /// pod becomes active when it is admitted, and keeps its resources.
   std::set<PodUid> held;
   /// The affinity that the topology manager stored for each container; lost by a restart.
   ContainerMap<TopologyHint> affinity;

@@ -34,7 +34,7 @@ struct Resized {
 struct NotResized {
   ResizeReason reason = ResizeReason::kInfeasible;
   Rejection why;       ///< in the kubelet's words where it has some
-  std::string advice;  ///< what to do, with numbers; "" if the message says all
+  std::string advice;  ///< what to do, with numbers; "" if the message is enough
 };
 
 /// Returns "Infeasible: <message>; <advice>".
@@ -56,14 +56,14 @@ using ResizeDecision = std::variant<Resized, NotResized>;
                                             const ResizeRequest& request, Trace* trace = nullptr,
                                             AdmissionChecks checks = AdmissionChecks::kManagers);
 
-/// Returns the number of CPUs that the container can have now instead of a refused one: the nearest
-/// between what it has and the request, else the nearest beyond the request; nullopt if there is
-/// none within 64 of it. Pure. Cost: one decision for each number.
+/// Returns the number of CPUs that the container can have now instead of the rejected one: the
+/// nearest between its present number and the request, else the nearest beyond the request; nullopt
+/// if there is none within 64 of it. Pure. Cost: one decision for each number.
 [[nodiscard]] std::optional<std::int64_t> nearest_resize(const Node& node, const NodeState& state,
                                                          const ResizeRequest& refused);
 
 /// Adds that number to the advice, unless the advice says what to request. Domain: as
-/// nearest_resize; no CPU is offline, which the decision does not know.
+/// nearest_resize; no CPU is offline, because the decision does not know about that.
 void advise_nearest(const Node& node, const NodeState& state, const ResizeRequest& request,
                     NotResized& refused);
 

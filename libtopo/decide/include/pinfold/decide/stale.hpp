@@ -11,7 +11,7 @@ namespace pinfold {
 /// does at the next admission.
 [[nodiscard]] NodeState release_stale(const Node& node, NodeState state);
 
-/// Its steps, one for each manager.
+/// The steps of release_stale(), one for each manager.
 void release_stale_cpus(const Node& node, NodeState& state);
 void release_stale_memory(const Node& node, NodeState& state);
 void release_stale_devices(const Node& node, NodeState& state);

@@ -26,19 +26,19 @@ struct StartAdvice {
   /// Members of a configuration, in YAML, that replace its own: "a: 1, b: {c: 2}". After that the
   /// start succeeds or fails for another reason. "" if no single change helps.
   std::string write;
-  std::vector<AdviceStep> steps = {};  ///< the same, each setting where it is
+  std::vector<AdviceStep> steps = {};  ///< the same, each setting with its place
 
   friend bool operator==(const StartAdvice&, const StartAdvice&) = default;
 };
 
 /// Returns whether a source of a configuration (see ConfigSources) is a flag, not a file.
 [[nodiscard]] bool is_flag(const std::string& source);
-/// Returns nullopt if there is no advice.
+/// Returns advice; nullopt if there is none.
 [[nodiscard]] std::optional<StartAdvice> advise_start(const Machine& machine, const Config& config,
                                                       const StartError& error);
 /// Returns "write: MEMBERS", "write in 'FILE': MEMBERS", "pass --max-pods=1" or "leave out ...".
 [[nodiscard]] std::string to_string(const AdviceStep& step);
-/// Returns "CAUSE; write: WRITE", or what the steps are.
+/// Returns "CAUSE; write: WRITE", or the steps.
 [[nodiscard]] std::string to_string(const StartAdvice& advice);
 /// Returns the stage, the kubelet's text and the advice: "start: memorymanager: ...; CAUSE; write:
 /// ...". Other managers that would refuse the configuration follow in the same form.

@@ -35,9 +35,9 @@ using Source = std::variant<SysTree, HwlocXml, HwlocSynthetic, MachineText>;
 /// one-line form, else a MachineText.
 [[nodiscard]] Source source_of_text(std::string text);
 
-/// Returns what a text is that describes a machine in a form that discover() does not read, and
-/// what to pass: "it is the output of 'lscpu -J', ..."; nullopt for any other text. The beginning
-/// of an archive is enough.
+/// For a text that describes a machine in a form that discover() does not read, returns what it is
+/// and what to pass instead: "it is the output of 'lscpu -J', ..."; nullopt for any other text. The
+/// beginning of an archive is enough.
 [[nodiscard]] std::optional<std::string> name_other_form(std::string_view text);
 
 }  // namespace pinfold

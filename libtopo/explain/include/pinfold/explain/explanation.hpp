@@ -51,8 +51,8 @@ struct Explanation {
   std::optional<Rejection> rejection;  ///< nullopt: admitted
   std::string summary;                 ///< what the pod gets; or what it needs, what is missing,
                                        ///< and where
-  /// More for an operator to know: what else is in the way of a rejected pod, known bugs of the
-  /// kubelet that have an effect, unknown requests.
+  /// More facts for an operator: what else prevents the admission of a rejected pod, known bugs of
+  /// the kubelet that have an effect, unknown requests.
   std::vector<std::string> notes;
   /// The hints of each provider, each merge with its runner-up, and the steps of the allocation.
   Trace trace;
@@ -81,7 +81,7 @@ struct Explanation {
 [[nodiscard]] Result<Explanation> explain_active(const Node& node, const NodeState& state,
                                                  const PodUid& uid);
 
-/// Returns the JSON form that docs/explain.md describes.
+/// Returns the JSON form; see docs/explain.md.
 [[nodiscard]] nlohmann::json to_json(const Explanation& explanation);
 
 }  // namespace pinfold

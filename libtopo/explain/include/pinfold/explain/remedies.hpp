@@ -13,16 +13,16 @@ namespace pinfold {
 /// nodes, or take huge pages elsewhere, come last. At most eight. Deterministic.
 ///
 /// The moves are the fewest that a short search finds (kMoveSteps, and kDefragmentationSteps if one
-/// move does not suffice); one that ends early finds none, or more than necessary. Nothing moves
-/// for a pod that already has something on the node. Changes of several requests are named if no
-/// single one suffices, if they are smaller, or in second place if they leave more of what it takes
-/// away. The pods to remove have no higher priority than necessary; node-critical ones are named
-/// only if the others do not suffice, static ones only if those do not either. Of those they are a
-/// smallest set if two or fewer suffice, or three of at most 150 that hold something that is
-/// needed, and the search ends within its bound: it does unless very many sets look sufficient by
-/// their amounts and are not. In a larger set no pod could stay. Of single pods with a device that
-/// is missing, it prefers one that is admitted again afterwards. Settings are not tried on a node
-/// with HintProviders.
+/// move does not suffice); a search that ends early finds none, or more than necessary. Nothing
+/// moves for a pod that already has resources on the node. Changes of several requests are named if
+/// no single change suffices, if they are smaller, or second if they leave more of what the single
+/// one takes away. The pods to remove have no higher priority than necessary; node-critical ones
+/// are named only if the others do not suffice, static ones only if those do not either. They are a
+/// smallest such set if at most two suffice, or three of at most 150 that hold something needed,
+/// and if the search ends within its bound: it does unless very many sets look sufficient by their
+/// amounts and are not. In a larger set no pod could stay. Among single pods with a missing device,
+/// it prefers one that is admitted again afterwards. Settings are not tried on a node with
+/// HintProviders.
 [[nodiscard]] std::vector<Remedy> find_remedies(const Node& node, const NodeState& state,
                                                 const PodSpec& pod);
 

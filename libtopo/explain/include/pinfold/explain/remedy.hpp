@@ -13,8 +13,8 @@
 namespace pinfold {
 
 /// A change that gets a rejected pod admitted, as confirmed by decide(). The members after `text`
-/// contain it: that of the kind, and others that have to change with it (`config` or `pods` with
-/// `pod`).
+/// hold the change: the one for the kind, and others that have to change with it (`config` or
+/// `pods` with `pod`).
 struct Remedy {
   enum class Kind {
     kRequest,  ///< the pod's requests change: `pod`
@@ -31,8 +31,8 @@ struct Remedy {
   std::vector<PodUid> pods;
   std::optional<Config> config;
   std::vector<PlannedContainer> moves = {};
-  /// CPUs that must be back online before the change helps. find_remedies() leaves it empty, as it
-  /// knows no offline CPUs.
+  /// CPUs that must be back online before the change helps. find_remedies() leaves it empty,
+  /// because it knows of no offline CPUs.
   CpuSet online = {};
 };
 

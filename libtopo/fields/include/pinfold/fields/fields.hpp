@@ -104,7 +104,7 @@ template <class T>
   return {value, min, max};
 }
 
-/// The longest time without other limits: a double has its nanoseconds exactly.
+/// The longest time, unless limited otherwise: a double represents its nanoseconds exactly.
 inline constexpr std::chrono::seconds kMostSeconds{1'000'000};
 
 template <class T>

@@ -169,7 +169,7 @@ template <class T>
   return writer.take();
 }
 
-/// Fills `value`, which may be changed partly by a failed reading. Errors: kInvalidArgument,
+/// Fills `value`, which a failed read may change in part. Errors: kInvalidArgument,
 /// "admit.containers[0].cpus: '2-1': expected ...".
 template <class T>
 [[nodiscard]] Result<void> read_into(T& value, const nlohmann::json& json,
@@ -179,7 +179,7 @@ template <class T>
   return std::move(reader).result();
 }
 
-/// Errors: as read_into.
+/// Reads a value. Errors: as read_into.
 template <class T>
 [[nodiscard]] Result<T> read(const nlohmann::json& json, ReadOptions options = {}) {
   Result<T> value{T{}};

@@ -22,15 +22,15 @@ namespace pinfold {
 /// Borrows the machine, which must outlive it.
 class MemoryManager {
  public:
-  /// Errors: kInvalidArgument with the kubelet's text for stage `memorymanager` ("the total amount
-  /// ... is not equal to the value ... determined by Node Allocatable feature").
+  /// Makes a manager. Errors: kInvalidArgument with the kubelet's text for stage `memorymanager`
+  /// ("the total amount ... is not equal to the value ... determined by Node Allocatable feature").
   [[nodiscard]] static Result<MemoryManager> make(const Machine& machine, const Config& config,
                                                   const NodeReservation& reservation);
 
   [[nodiscard]] bool is_static() const { return is_static_; }
 
-  /// The kubelet's start: initialises an empty state, checks a restored one. Within
-  /// memory_drift_tolerance it is counted again on the present sizes of memory.
+  /// Starts like the kubelet: initialises an empty state, checks a restored one. Within
+  /// memory_drift_tolerance a restored state is counted again with the present sizes of memory.
   /// Errors: kCorrupt with the kubelet's text.
   [[nodiscard]] Result<void> start(MemoryState& state) const;
 

@@ -51,7 +51,7 @@ class Arena {
     return copies;
   }
 
-  /// Takes back, at its end, what was given out during its life.
+  /// At its end, takes back what was given out during its lifetime.
   class Scope {
    public:
     explicit Scope(Arena& arena) : arena_(arena), next_(arena.next_) {}
@@ -69,7 +69,7 @@ class Arena {
   std::byte* end_;
 };
 
-/// An arena of its own memory.
+/// An arena that owns its memory.
 class HeapArena {
  public:
   explicit HeapArena(std::size_t size)

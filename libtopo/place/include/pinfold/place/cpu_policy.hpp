@@ -67,7 +67,7 @@ class CpuPolicy {
   [[nodiscard]] const CpuPolicyOptions& options() const { return options_; }
   [[nodiscard]] const TakeRules& rules() const { return rules_; }
   [[nodiscard]] CpusView reserved() const { return reserved_; }
-  /// The reserved CPUs and all their SMT siblings.
+  /// Returns the reserved CPUs and all their SMT siblings.
   [[nodiscard]] CpusView reserved_cores() const { return reserved_cores_; }
 
   /// Returns the CPUs of the shared pool that can become exclusive.
@@ -86,8 +86,8 @@ class CpuPolicy {
   /// current CPUs, and has at most `count`.
   [[nodiscard]] Taken resize(CpusView shared, const CpuResize& request, Arena& arena,
                              TakeSteps* steps) const;
-  /// Returns the bytes that hints() and choose() together take from their arena at most, with a few
-  /// sets of the caller's.
+  /// Returns the most bytes that hints() and choose() together take from their arena, including a
+  /// few sets of the caller's.
   [[nodiscard]] std::size_t bytes() const;
   /// Returns how many CPUs of a NUMA node are assigned, and how many can become exclusive.
   [[nodiscard]] NumaUsage usage(CpusView assigned, int numa) const;

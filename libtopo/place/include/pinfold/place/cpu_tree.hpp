@@ -36,16 +36,17 @@ class CpuTree {
   CpuTree(const CpuTree&) = delete;
   CpuTree& operator=(const CpuTree&) = delete;
 
-  /// The words of a set of this machine's CPUs.
+  /// Returns the number of words of a set of this machine's CPUs.
   [[nodiscard]] std::size_t words() const { return all_.size(); }
   [[nodiscard]] CpusView all() const { return all_; }
   [[nodiscard]] int cpu_count() const { return cpu_count_; }
   [[nodiscard]] int numa_count() const { return static_cast<int>(groups(Level::kNuma).size()); }
   [[nodiscard]] int numa_with_cpus() const { return static_cast<int>(sizes_of_numa_.size()); }
-  /// The number of CPUs of each NUMA node that has any, in descending order.
+  /// Returns the number of CPUs of each NUMA node that has any, in descending order.
   [[nodiscard]] std::span<const std::int64_t> sizes_of_numa() const { return sizes_of_numa_; }
 
-  /// In ascending order of their ids; NUMA nodes by position, also those without CPUs.
+  /// Returns groups in ascending order of their ids; NUMA nodes by position, also those without
+  /// CPUs.
   [[nodiscard]] std::span<const CpuGroup> groups(Level level) const {
     return groups_[static_cast<std::size_t>(level)];
   }
@@ -56,7 +57,7 @@ class CpuTree {
   [[nodiscard]] std::int32_t group_of(Level level, std::int32_t cpu) const {
     return of_cpu_[static_cast<std::size_t>(cpu)][static_cast<std::size_t>(level)];
   }
-  /// CPUs per core, socket or cache as the kubelet computes them: an integer average.
+  /// Returns the CPUs per core, socket or cache as the kubelet computes them: an integer average.
   [[nodiscard]] int average(Level level) const {
     return cpu_count_ / static_cast<int>(groups(level).size());
   }
@@ -64,7 +65,7 @@ class CpuTree {
   [[nodiscard]] int smallest(Level level) const {
     return smallest_[static_cast<std::size_t>(level)];
   }
-  /// The upper two levels: (NUMA, socket) or (socket, NUMA).
+  /// Return the upper two levels: (NUMA, socket) or (socket, NUMA).
   [[nodiscard]] Level first() const { return first_; }
   [[nodiscard]] Level second() const { return second_; }
 

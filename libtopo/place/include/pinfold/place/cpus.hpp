@@ -17,7 +17,7 @@ using Cpus = std::span<Word>;
 using CpusView = std::span<const Word>;
 
 [[nodiscard]] constexpr int ones(Word word) { return NumaMask(word).count(); }
-/// The same, faster for words with few ones.
+/// Does the same, faster for words with few ones.
 [[nodiscard]] constexpr int few_ones(Word word) {
   int count = 0;
   for (; word != 0; word &= word - 1) ++count;

@@ -41,7 +41,7 @@ struct Rules {
 /// Memory of one owner, from any of the NUMA nodes. Plain, so that C programs can keep it.
 using Allocation = pinfold_allocation;
 
-/// The state of a machine, in memory of the caller.
+/// The state of a machine, in the caller's memory.
 struct Ownership {
   std::span<Owner> owners;  ///< of each CPU, by position
   /// In the order in which they were made: the first `allocation_count` are in use.
@@ -49,7 +49,8 @@ struct Ownership {
   std::size_t allocation_count = 0;
 };
 
-/// One container of a request. Only those of Guaranteed pods get CPUs and memory of their own.
+/// One container of a request. Only those of Guaranteed pods get exclusive CPUs and assigned
+/// memory.
 struct ContainerRequest {
   Owner owner = kShared;
   std::int64_t milli_cpu = 0;                 ///< whole CPUs become exclusive
@@ -59,7 +60,7 @@ struct ContainerRequest {
 struct PlaceRequest {
   std::span<const ContainerRequest> containers;  ///< in start order; they run at the same time
   bool guaranteed = true;
-  /// In scope pod: of all containers together; theirs are ignored then.
+  /// In scope pod: of all containers together; those of each container are then ignored.
   std::span<const Hints> devices = {};
 };
 
@@ -101,8 +102,8 @@ class Decider {
   [[nodiscard]] Decided decide(Ownership& state, const PlaceRequest& request,
                                std::span<ContainerPlacement> placements, Arena& arena,
                                Text& message) const;
-  /// Returns the bytes that decide() takes from its arena at most. `devices`: the most resources
-  /// with hints that a container or the pod has; `listed`: the hints of all.
+  /// Returns the most bytes that decide() takes from its arena. `devices`: the most resources with
+  /// hints that a container or the pod has; `listed`: the hints of all.
   [[nodiscard]] std::size_t bytes(std::size_t devices, std::size_t listed) const {
     return bytes_ + devices * bytes_of_device_ + listed * sizeof(int);
   }

@@ -15,7 +15,7 @@ namespace pinfold::place {
 /// Whether a set of NUMA nodes can provide a resource.
 enum class Fit : std::uint8_t { kNo, kYes, kPreferred };
 
-/// The hints of one resource as a rule, so that a merge that needs few of them makes no more.
+/// The hints of one resource as a rule, so that a merge makes only the hints that it needs.
 class HintRule {
  public:
   HintRule() = default;
@@ -23,12 +23,12 @@ class HintRule {
   HintRule& operator=(const HintRule&) = default;
   virtual ~HintRule() = default;
 
-  /// Returns what a mask is. Domain: a mask of for_each_hint_mask, of narrowest() to widest()
+  /// Returns how a mask fits. Domain: a mask of for_each_hint_mask, of narrowest() to widest()
   /// nodes.
   [[nodiscard]] virtual Fit fit(NumaMask mask) const = 0;
   /// Returns whether a mask of this many nodes can be preferred.
   [[nodiscard]] virtual bool may_prefer(int width) const = 0;
-  /// No narrower and no wider mask fits.
+  /// Return the limits: no narrower and no wider mask fits.
   [[nodiscard]] int narrowest() const { return narrowest_; }
   [[nodiscard]] int widest() const { return widest_; }
 
@@ -46,8 +46,8 @@ class HintRule {
 /// Returns whether any mask fits. `nodes` is the number of NUMA nodes of the machine.
 [[nodiscard]] bool fits_anywhere(const HintRule& rule, int nodes);
 
-/// Returns how many NUMA nodes the widest hint has that a manager lists: single-numa-node rejects
-/// wider ones than 1. On up to 16 NUMA nodes they are listed anyway, as by the kubelet.
+/// Returns the number of NUMA nodes of the widest hint that a manager lists: single-numa-node
+/// rejects hints wider than 1. On up to 16 NUMA nodes they are listed anyway, as by the kubelet.
 [[nodiscard]] constexpr int widest_listed(std::string_view topology_policy, int nodes) {
   const bool is_single = topology_policy == to_string(TopologyPolicy::kSingleNumaNode);
   return is_single && nodes > kMaxNodesForEveryMask ? 1 : NumaMask::kMaxNodes;

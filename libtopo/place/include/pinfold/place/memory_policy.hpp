@@ -77,7 +77,7 @@ class MemoryRule final : public HintRule {
   int preferred_width_ = 0;
 };
 
-/// Returns the bytes that a MemoryRule takes from its arena at most.
+/// Returns the most bytes that a MemoryRule takes from its arena.
 [[nodiscard]] std::size_t memory_bytes(std::size_t nodes, std::size_t demands);
 
 /// The NUMA nodes of a request, and why these.
@@ -86,7 +86,7 @@ struct MemoryChoice {
   NumaMask nodes;
   Why why = Why::kAffinity;
 };
-/// Chooses the NUMA nodes that provide a request. With `overwrites_groups`, see
+/// Chooses the NUMA nodes that provide a request. `overwrites_groups`: see
 /// Quirks::single_node_overwrites_group. Errors: the kubelet's text.
 [[nodiscard]] tl::expected<MemoryChoice, const char*> choose_nodes(const MemoryRule& rule,
                                                                    const TopologyHint& affinity,

@@ -18,8 +18,8 @@ namespace pinfold::place {
 [[nodiscard]] TopologyHint merge(std::span<const Hints> resources, const MergeRules& rules,
                                  Arena& arena);
 
-/// Returns the bytes that a merge of so many resources, whose lists have so many hints together,
-/// takes from its arena at most.
+/// Returns the most bytes that a merge of this many resources, whose lists have this many hints
+/// together, takes from its arena.
 [[nodiscard]] std::size_t merge_bytes(int nodes, std::size_t resources, std::size_t listed);
 
 /// Returns whether a topology policy admits what it has merged. `affinity` is preferred if all

@@ -39,7 +39,7 @@ struct MergeRules {
   std::span<const std::uint32_t> distances = {};
   /// Decides between masks that are otherwise equally good, by the usage of the resources.
   NumaAllocationStrategy strategy = NumaAllocationStrategy::kNone;
-  /// prefer-most-allocated-numa-node; unless nullptr.
+  /// For prefer-most-allocated-numa-node; nullptr: the option is off.
   const Scores* scores = nullptr;
 
   [[nodiscard]] NumaMask all() const { return NumaMask::all(nodes); }

@@ -27,7 +27,7 @@ class HintScore {
     sum_ += weight * std::max<std::uint64_t>(1, assigned * 100 / allocatable);
     weight_ += weight;
   }
-  /// 0: not scored.
+  /// Returns the score; 0: not scored.
   [[nodiscard]] std::uint64_t value() const { return weight_ == 0 ? 0 : sum_ / weight_; }
 
  private:

@@ -32,7 +32,7 @@ struct TakeStep {
 };
 using TakeSteps = std::vector<TakeStep>;
 
-/// Why CPUs were not given. docs/kubelet-compat.md has the kubelet's texts; see words.hpp.
+/// Why no CPUs were taken. docs/kubelet-compat.md has the kubelet's texts; see words.hpp.
 struct CpuFailure {
   enum class Kind : std::uint8_t {
     kNotEnough,    ///< fewer CPUs are available than requested

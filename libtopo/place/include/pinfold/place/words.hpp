@@ -10,7 +10,7 @@
 /// The kubelet's texts, for programs without a library for formatting.
 namespace pinfold::place {
 
-/// A text in memory of the caller: ends with a 0 and is cut off where the memory ends. Domain: at
+/// A text in the caller's memory: zero-terminated, and cut off where the memory ends. Domain: at
 /// least one byte.
 class Text {
  public:

@@ -51,7 +51,7 @@ struct PlacedPod {
   std::optional<std::string> node;  ///< nullopt: nowhere
   std::optional<std::vector<ZoneAmount>> predicted;
   std::optional<std::vector<ZoneAmount>> observed;
-  std::string why;  ///< why it is nowhere; "": it is not
+  std::string why;  ///< why it has no node; "": it has one
 };
 
 /// Sets what is available on every node to what is allocatable minus the known placements of

@@ -31,7 +31,7 @@ class ZoneEvaluator {
   ZoneEvaluator& operator=(const ZoneEvaluator&) = delete;
   virtual ~ZoneEvaluator() = default;
 
-  /// Returns the zones that would serve all demands, among them all of `required`; empty if they
+  /// Returns the zones that would serve all demands, including all of `required`; empty if they
   /// cannot be aligned. Domain: 1 <= zones <= 64; at least one demand.
   [[nodiscard]] virtual NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
                                           NumaMask required, Scratch& scratch) const = 0;

@@ -31,8 +31,8 @@ class Fleet {
   /// Returns: the node's number; nodes are numbered from 0 in the order in which they are added.
   /// Errors: kInvalidArgument for a name that is already in use, or more than 65 535 resources.
   Result<std::size_t> add(const NodeTopology& topology);
-  /// Replaces everything that is known about a node but its number and name, for example when its
-  /// object has changed. Memory is reused if the node still has the same zones and resources.
+  /// Replaces everything that is known about a node except its number and name, for example when
+  /// its object has changed. Memory is reused if the node still has the same zones and resources.
   /// Domain: `node` < size(); `topology` is of that node.
   /// Errors: kInvalidArgument for more than 65 535 resources; nothing has changed then.
   Result<void> replace(std::size_t node, const NodeTopology& topology);
@@ -130,7 +130,7 @@ class Fleet {
   Result<ResourceId> intern(const std::string& resource);
   Result<Shape> make_shape(const std::vector<const Zone*>& zones);
   std::uint32_t intern(Shape shape);
-  /// Makes room for the rows of a node behind those of all others.
+  /// Makes room for the rows of a node after those of all others.
   void make_room(std::size_t node);
   void write_rows(std::size_t node, const std::vector<const Zone*>& zones);
   void write_row(std::size_t at, const std::vector<const Zone*>& zones, ResourceId resource);

@@ -29,8 +29,8 @@ struct ObservedPlacement {
 };
 
 /// Returns what all containers of a pod have together, init containers included, as long as their
-/// resources are not released. What the placements of all pods leave of the allocatable amounts is
-/// what describe() calls available, except for devices and memory of several NUMA nodes.
+/// resources are not released. The allocatable amounts minus the placements of all pods are what
+/// describe() calls available, except for devices and memory of several NUMA nodes.
 [[nodiscard]] ObservedPlacement observed_placement(const Node& node, const NodeState& state,
                                                    const PodUid& pod);
 

@@ -18,7 +18,7 @@ namespace pinfold {
 /// Whether a node would admit a pod.
 enum class PredictedOutcome : std::uint8_t {
   kFits,      ///< admitted: the policy rejects pods that are not aligned, and this one is aligned
-  kUnsure,    ///< admitted or not, by which CPUs the pod's init containers leave to the others
+  kUnsure,    ///< depends on which CPUs the pod's init containers leave to the others
   kPasses,    ///< admitted: policy none or best-effort, no zones, or nothing to align
   kRejected,  ///< the kubelet would reject the pod with a TopologyAffinityError, or all zones
               ///< together have too little
@@ -41,7 +41,7 @@ struct Prediction {
 
 /// What keeps a node from aligning a pod.
 struct NearMiss {
-  /// Without the name and amounts of the node, so that it is equal on nodes that lack the same:
+  /// Names neither the node nor its amounts, so that it is equal on nodes with the same problem:
   /// "no NUMA node has cpu 4 and example.com/gpu 1 free".
   std::string why;
   std::string lacks;    ///< of the nearest zone: "node-0 lacks cpu 2"; "" if it is not about a zone
@@ -143,8 +143,8 @@ class PodQuery {
   /// Returns: the number of items that fit. Domain: a policy with an evaluator.
   template <class Visit>
   std::size_t walk(std::size_t node, Visit&& visit);
-  /// Evaluates demands_. A container with exclusive CPUs must be where reusable CPUs are. Notes in
-  /// is_unsure_ if it is unknown whether there are any, and that makes a difference.
+  /// Evaluates demands_. A container with exclusive CPUs must be where reusable CPUs are. Sets
+  /// is_unsure_ if it is unknown whether there are any and that makes a difference.
   [[nodiscard]] NumaMask align(const ZoneEvaluator& evaluator, int zones, bool takes_cpus);
   /// Updates reusable_ for a container that takes `cpu` from zones, before take().
   void note_cpus(std::size_t node, const RowRequest& cpu, NumaMask zones, bool keeps);
@@ -198,7 +198,7 @@ struct PodPredictions {
   PodRef pod;
   std::vector<NodePrediction> nodes;
 };
-/// Domain: `query` is for `pod`; `predictions` are its result.
+/// Returns predictions for output. Domain: `query` is for `pod`; `predictions` are its result.
 [[nodiscard]] PodPredictions predictions_of(const Fleet& fleet, const PodSpec& pod, PodQuery& query,
                                             const std::vector<Prediction>& predictions);
 

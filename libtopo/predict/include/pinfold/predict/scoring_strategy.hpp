@@ -15,7 +15,7 @@ enum class ScoringStrategy : std::uint8_t {
   kBalancedAllocation,  ///< 100 if all resources of the zones are equally used
 };
 [[nodiscard]] std::string_view to_string(ScoringStrategy strategy);
-/// Errors: kInvalidArgument, with the known names.
+/// Parses a strategy's name. Errors: kInvalidArgument, with the known names.
 [[nodiscard]] Result<ScoringStrategy> parse_scoring_strategy(std::string_view name);
 
 }  // namespace pinfold

@@ -132,10 +132,10 @@ inline constexpr std::size_t kDefragmentationSteps = 5000;
 
 /// Plans the cheapest moves after which decide() admits a pod (with `options.checks`). Evicts no
 /// pod, and a container that does not move keeps what it has, whether or not the node would admit
-/// it again. If the search ends early, each pod is also moved alone, up to `options.steps` pods
-/// with a tenth of the steps each. With more than 12 NUMA nodes each doubles what a step costs, and
-/// halves their number. Ignores `options.evict`. Errors: kInvalidArgument for a pod that
-/// is active or held.
+/// it again. If the search ends early, also tries to move each pod alone, up to `options.steps`
+/// pods with a tenth of the steps each. Each NUMA node beyond 12 doubles the cost of a step, and
+/// halves the number of steps. Ignores `options.evict`. Errors: kInvalidArgument for a pod that is
+/// active or held.
 [[nodiscard]] Result<DefragmentationPlan> plan_defragmentation(const Node& node,
                                                                const NodeState& state,
                                                                const PodSpec& pod,

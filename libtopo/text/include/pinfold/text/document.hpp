@@ -19,7 +19,7 @@ namespace pinfold {
 [[nodiscard]] Result<nlohmann::json> parse_document(std::string_view text,
                                                     DocumentRules rules = DocumentRules::kCore);
 
-/// What a command prints for people, which is no document.
+/// Output that a command prints for people, which is not a document.
 struct PrintedForm {
   std::string_view begins_with;
   std::string_view has;  ///< at the beginning of a later line; "": nothing

@@ -9,8 +9,8 @@ enum class DocumentRules {
   /// As a kubelet reads its configuration: in YAML yes, no, on and off are booleans, digits may
   /// have underscores, and 110.0 is a whole number. Source: sigs.k8s.io/yaml.
   kKubelet,
-  /// Likewise, but of several members with one key the last one counts. So a kubelet reads a
-  /// configuration that the stricter rules refuse.
+  /// The same, but if several members have one key, the last one counts. This is how a kubelet
+  /// reads a configuration that the stricter rules reject.
   kKubeletLenient,
 };
 

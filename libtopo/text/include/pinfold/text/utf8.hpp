@@ -14,7 +14,7 @@ struct Rune {
   bool valid = false;
 };
 
-/// Go's utf8.DecodeRune. Domain: text is not empty.
+/// Decodes like Go's utf8.DecodeRune. Domain: text is not empty.
 [[nodiscard]] Rune decode(std::string_view text);
 /// Returns the offset of the first byte that is not valid UTF-8; npos if there is none.
 [[nodiscard]] std::size_t find_invalid(std::string_view text);

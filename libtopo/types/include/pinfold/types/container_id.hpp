@@ -32,7 +32,7 @@ struct ContainerId {
 
   friend auto operator<=>(const ContainerId&, const ContainerId&) = default;
 };
-/// "POD_UID/NAME".
+/// Returns "POD_UID/NAME".
 [[nodiscard]] std::string to_string(const ContainerId& id);
 std::ostream& operator<<(std::ostream& out, const ContainerId& id);
 

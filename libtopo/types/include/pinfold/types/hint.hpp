@@ -28,8 +28,8 @@ using HintList = std::optional<std::vector<TopologyHint>>;
 /// The hints of one provider by resource name. A missing entry means no preference.
 using ResourceHints = std::map<std::string, HintList>;
 
-/// How much of a resource is assigned on a NUMA node or, of a device, on all that it belongs to:
-/// CPUs, bytes or devices.
+/// How much of a resource is assigned on a NUMA node or, for a device, on all those that it belongs
+/// to: CPUs, bytes or devices.
 struct NumaUsage {
   NumaMask nodes;
   std::uint64_t assigned = 0;

@@ -10,12 +10,12 @@ namespace pinfold {
 /// Names a pod to people and programs.
 struct PodRef {
   PodUid uid;
-  std::string namespace_name;  ///< "" if only the UID is known, as of a held pod; so is the name
+  std::string namespace_name;  ///< "", like the name, if only the UID is known, as for a held pod
   std::string name;
 
   friend bool operator==(const PodRef&, const PodRef&) = default;
 };
-/// "default/web", or the UID if only that is known.
+/// Returns "default/web", or the UID if only that is known.
 [[nodiscard]] std::string to_string(const PodRef& pod);
 
 /// Names a container outside its pod.
@@ -25,7 +25,7 @@ struct ContainerRef {
 
   friend bool operator==(const ContainerRef&, const ContainerRef&) = default;
 };
-/// "default/web/main".
+/// Returns "default/web/main".
 [[nodiscard]] std::string to_string(const ContainerRef& container);
 [[nodiscard]] inline ContainerId id_of(const ContainerRef& container) {
   return {container.pod.uid, container.container};

@@ -5,7 +5,7 @@
 
 namespace pinfold {
 
-/// How the kubelet wraps errors that have no reason of their own.
+/// The kubelet's reason for errors that have no specific reason.
 inline constexpr const char* kUnexpectedReason = "UnexpectedAdmissionError";
 inline constexpr const char* kBeforeUnexpected = "Allocate failed due to ";
 inline constexpr const char* kAfterUnexpected = ", which is unexpected";
@@ -18,7 +18,7 @@ struct Rejection {
   std::string message;
   std::string cause = {};  ///< the message without the kubelet's wrapping
 
-  /// Builds the rejection for errors that have no reason of their own in the kubelet:
+  /// Builds the rejection for errors that have no specific reason in the kubelet:
   /// UnexpectedAdmissionError, "Allocate failed due to ..., which is unexpected".
   [[nodiscard]] static Rejection unexpected(const std::string& cause) {
     return {kUnexpectedReason, kBeforeUnexpected + cause + kAfterUnexpected, cause};

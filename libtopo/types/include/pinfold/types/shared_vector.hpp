@@ -109,8 +109,8 @@ class SharedVector {
   [[nodiscard]] const T& front() const { return *elements().front(); }
   [[nodiscard]] const T& back() const { return *elements().back(); }
 
-  /// Returns an element for writing, no longer shared with any copy. Invalidates iterators, as all
-  /// functions that change the vector.
+  /// Returns an element for writing, no longer shared with any copy. Invalidates iterators, like
+  /// all functions that change the vector.
   [[nodiscard]] T& edit(Iterator at) {
     Pointer& element = *own_place(at);
     if (element.is_shared()) element = Pointer(T(*element));

@@ -14,12 +14,12 @@ struct ForecasterOptions {
   std::string cgroup_root;  ///< absolute directory of Pinfold's own groups; "": none
   agent::LogSink log;       ///< called by the forecaster's thread
   std::string root = {};    ///< the directory with sys/ and proc/; "" is this machine
-  /// Between two samples: an alarm needs five of them.
+  /// The time between two samples; an alarm needs five of them.
   std::chrono::milliseconds interval{5'000};
 };
 
-/// Samples the memory of the machine in a thread of its own until it is destroyed, and logs each
-/// alarm when it begins and when it ends. The thread only reads files and snapshots of the worker.
+/// Samples the memory of the machine in its own thread until it is destroyed, and logs each alarm
+/// when it begins and when it ends. The thread only reads files and snapshots of the worker.
 class Forecaster {
  public:
   /// Borrows the worker, which must outlive it.
@@ -29,7 +29,7 @@ class Forecaster {
   /// Waits for a sample in progress.
   ~Forecaster();
 
-  /// Returns what the last sample led to. Thread-safe.
+  /// Returns the outlook after the last sample. Thread-safe.
   [[nodiscard]] forecast::MemoryOutlook outlook() const;
 
  private:

@@ -17,7 +17,7 @@ class Backoff {
   [[nodiscard]] std::chrono::milliseconds next();
   /// Begins again with the shortest wait.
   void reset() { failures_ = 0; }
-  /// How many failures there were since reset().
+  /// Returns the number of failures since reset().
   [[nodiscard]] int failures() const { return failures_; }
 
   /// Returns the next of a sequence of 31-bit numbers that follows from the seed.

@@ -19,8 +19,9 @@ inline constexpr std::array kKinds = {Kind::kNodes, Kind::kPods, Kind::kNodeTopo
 [[nodiscard]] std::string_view to_string(Kind kind);
 /// Returns the path of all objects of the kind, in all namespaces: "/api/v1/pods".
 [[nodiscard]] std::string_view path_of(Kind kind);
-/// Returns the Accept header of a list, and of a watch. Of nodes only the metadata is read. The API
-/// server converts each event of a watch by itself, and ends a watch whose events are to be lists.
+/// Returns the Accept header of a list, and of a watch. For nodes, only the metadata is read. The
+/// API server converts each event of a watch separately, and ends a watch that asks for events as
+/// lists.
 [[nodiscard]] std::string_view list_accept(Kind kind);
 [[nodiscard]] std::string_view watch_accept(Kind kind);
 

@@ -12,7 +12,7 @@
 
 namespace pinfold::kube {
 
-/// A time on a clock that never goes back, from any start.
+/// A time on a monotonic clock with any origin.
 using Time = std::chrono::milliseconds;
 
 /// Receives the objects of one kind.
@@ -58,23 +58,24 @@ class ListWatch {
     bool is_watch = false;
   };
   [[nodiscard]] ApiRequest next() const;
-  /// When to send it.
+  /// Returns when to send it.
   [[nodiscard]] Time due() const { return due_; }
 
-  /// Takes the whole answer to a list request, or an answer to a watch request with another status
-  /// than 200. Errors: why it is of no use; next() is then due after a wait.
+  /// Takes the whole answer to a list request, or an answer to a watch request with a status other
+  /// than 200. Errors: why it is useless; next() is then due after a wait.
   Result<void> answered(int status, std::string_view body, Time now, ObjectSink& sink);
   /// Takes the next bytes of an answer to a watch request, of status 200.
   /// Errors: likewise; the caller must then close the connection, and not call ended().
   Result<void> received(std::string_view bytes, Time now, ObjectSink& sink);
-  /// The connection of the request has ended, or there was none (`failed`).
+  /// Handles the end of the request's connection; `failed`: there was none.
   void ended(Time now, bool failed);
 
-  /// Whether all objects were listed at least once.
+  /// Returns whether all objects were listed at least once.
   [[nodiscard]] bool is_synced() const { return is_synced_; }
-  /// When the API server last answered with objects; the start if it never did.
+  /// Returns when the API server last answered with objects; the start if it never did.
   [[nodiscard]] Time last_contact() const { return last_contact_; }
-  /// How many lists have begun, and how many requests have failed since a watch last succeeded.
+  /// Return how many lists have begun, and how many requests have failed since a watch last
+  /// succeeded.
   [[nodiscard]] std::uint64_t lists() const { return lists_; }
   [[nodiscard]] int failures() const { return backoff_.failures(); }
 

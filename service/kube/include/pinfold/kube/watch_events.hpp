@@ -24,10 +24,10 @@ class EventReader {
   /// The longest event. An object in etcd is limited to 1.5 MiB, and JSON is longer than protobuf.
   static constexpr std::size_t kMaxEvent = std::size_t{8} << 20U;
 
-  /// Takes the next bytes of the body, of any number, and returns the events that are complete.
-  /// Events of unknown types are left out.
+  /// Takes the next bytes of the body, any number of them, and returns the events that are
+  /// complete. Events of unknown types are left out.
   /// Errors: kInvalidArgument for bytes that are not events, and for a longer event than kMaxEvent;
-  /// the reader is then of no more use.
+  /// the reader must not be used after that.
   [[nodiscard]] Result<std::vector<ObjectEvent>> feed(std::string_view bytes);
 
  private:

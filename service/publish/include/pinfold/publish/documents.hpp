@@ -17,7 +17,7 @@ enum class PublishedKind : std::uint8_t {
   kPlacement  ///< annotations of a pod, as a merge patch
 };
 
-/// What the API server should have of one object.
+/// The desired content of one object of the API server.
 struct Document {
   PublishedKind kind = PublishedKind::kTopology;
   std::string target;  ///< path and query of a PATCH request

@@ -18,7 +18,7 @@ struct OutboxOptions {
   std::chrono::milliseconds most{30'000};  ///< the longest wait
 };
 
-/// Counters since the outbox was made, and what is true now.
+/// Counters since the outbox was made, and the current state.
 struct PublishCounters {
   std::uint64_t topologies = 0;  ///< written
   std::uint64_t placements = 0;  ///< written
@@ -30,16 +30,17 @@ struct PublishCounters {
   friend bool operator==(const PublishCounters&, const PublishCounters&) = default;
 };
 
-/// What the API server does not have yet. Does no input or output and knows no clock: the caller
-/// sends what next() returns when it is due, and passes the outcome to answered() or failed().
+/// The documents that the API server does not have yet. Does no input or output and knows no clock:
+/// the caller sends what next() returns when it is due, and passes the outcome to answered() or
+/// failed().
 ///
 /// How it works. set() replaces what is desired; only what differs from what was written becomes
 /// pending, the topology first. A failure that concerns all documents (no answer, 401, 429, 5xx, a
 /// concurrent change) is followed by a wait of Backoff, in which a newer desired document takes the
 /// place of the older one. What the API server rejects is not sent again before it changes or
-/// retry() is called, and stops no other document. Another exporter's topology is among that: it is
-/// never overwritten. So is the placement of a pod that the API server does not have with that UID,
-/// which is no failure: static pods are such.
+/// retry() is called, and stops no other document. This includes another exporter's topology, which
+/// is never overwritten, and the placement of a pod that the API server does not have with that
+/// UID, which is not a failure: static pods are like that.
 class Outbox {
  public:
   Outbox(const OutboxOptions& options, std::uint64_t seed);
@@ -51,13 +52,13 @@ class Outbox {
 
   /// Returns the next document to send; nullptr if none is pending. Valid until the next change.
   [[nodiscard]] const Document* next() const;
-  /// When to send it.
+  /// Returns when to send it.
   [[nodiscard]] kube::Time due() const { return due_; }
 
   /// Takes the answer to `document`, which is next(). Returns why it is not written: "" if it is,
   /// or if its pod does not exist.
   std::string answered(const Document& document, int status, std::string_view body, kube::Time now);
-  /// No answer has arrived.
+  /// Handles a missing answer.
   void failed(kube::Time now);
 
   [[nodiscard]] PublishCounters counters() const;

@@ -23,9 +23,9 @@ struct PublisherOptions {
   publish::OutboxOptions outbox = {};
 };
 
-/// Publishes the node's topology and the placements of its pods at every change, in a thread of its
-/// own, until it is destroyed. The thread only reads snapshots, so that an API server that is slow
-/// or away delays nothing on the node: it is named in the log, counted, and tried again.
+/// Publishes the node's topology and the placements of its pods at every change, in its own thread,
+/// until it is destroyed. The thread only reads snapshots, so that a slow or unreachable API server
+/// delays nothing on the node: failures are logged, counted and tried again.
 class Publisher {
  public:
   /// Borrows the worker, which must outlive it.

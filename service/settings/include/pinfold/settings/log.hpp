@@ -7,7 +7,7 @@
 
 namespace pinfold::settings {
 
-/// "debug", "info", "warning", "error".
+/// Returns "debug", "info", "warning" or "error".
 [[nodiscard]] std::string_view to_string(agent::LogLevel level);
 
 /// Returns one line with its line break, `level=info msg="..."`, preceded by `time`. An empty

@@ -48,7 +48,7 @@ struct Settings {
 /// mean 'socket'?".
 [[nodiscard]] Result<Settings> parse_settings(std::string_view yaml);
 
-/// Errors: kInvalidArgument.
+/// Parses a log level. Errors: kInvalidArgument.
 [[nodiscard]] Result<agent::LogLevel> parse_log_level(std::string_view text);
 
 /// Where PodResources is served.
@@ -59,9 +59,10 @@ struct PodResourcesPlaces {
 
   friend bool operator==(const PodResourcesPlaces&, const PodResourcesPlaces&) = default;
 };
-/// The second place is "pod-resources/kubelet.sock" in the directory of the service's socket. With
-/// `nri`, PodResources is served there unless podResourcesSocket names a place other than the
-/// kubelet's: the kubelet takes its own path when it starts. "off": nowhere.
+/// Returns where PodResources is served. The second place is "pod-resources/kubelet.sock" in the
+/// directory of the service's socket. With `nri`, PodResources is served there unless
+/// podResourcesSocket names a place other than the kubelet's: the kubelet takes its own path when
+/// it starts. "off": nowhere.
 [[nodiscard]] PodResourcesPlaces pod_resources_places(const Settings& settings);
 
 /// Returns the changed members of the file that need a restart.

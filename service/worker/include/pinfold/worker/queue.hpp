@@ -22,7 +22,7 @@ class Queue {
   /// longer.
   explicit Queue(const WorkerOptions& options) : options_(options) {}
 
-  /// Errors: kBusy if the queue is full; stopping_error() after stop().
+  /// Adds an entry. Errors: kBusy if the queue is full; stopping_error() after stop().
   [[nodiscard]] Result<void> put(Entry entry);
   /// Takes the next entry with a number below `end`, or several consecutive admissions. Empty:
   /// there is none.
@@ -39,7 +39,7 @@ class Queue {
 
   /// Answers entries whose deadline has passed.
   void give_up_late();
-  /// Keeps deadlines and the alive signal until end() is called, for a thread of its own.
+  /// Keeps deadlines and the alive signal until end() is called; runs in its own thread.
   void keep_time();
 
   /// Makes put() fail from now on.

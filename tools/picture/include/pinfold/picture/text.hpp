@@ -19,7 +19,7 @@ struct Style {
 /// Returns the style of standard output: colour on a terminal unless NO_COLOR is set or TERM is
 /// dumb, the terminal's width, and ASCII if the locale is not UTF-8.
 [[nodiscard]] Style terminal_style();
-/// Returns that of standard error.
+/// Returns the style of standard error.
 [[nodiscard]] Style message_style();
 
 enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
@@ -46,7 +46,7 @@ enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, 
 [[nodiscard]] std::vector<std::string> cut_to_screen(std::string_view text, std::size_t rows,
                                                      std::size_t columns);
 
-/// Returns "16Gi", "15.6Gi", "512Ki", "0": quantities as manifests have them.
+/// Returns "16Gi", "15.6Gi", "512Ki", "0": quantities in the notation of manifests.
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
 /// Returns "1 socket", "2 sockets".
 [[nodiscard]] std::string counted(std::size_t count, std::string_view noun);

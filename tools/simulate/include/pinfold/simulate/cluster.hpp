@@ -46,7 +46,7 @@ struct ClusterResult {
   std::size_t unplaced = 0;  ///< pods that were not admitted in the end
   std::size_t peak = 0;      ///< most pods at one time
   /// Time that the rule took to filter the nodes of each pod, ascending. Depends on the machine;
-  /// all else is the same everywhere.
+  /// everything else is the same on every machine.
   std::vector<std::chrono::nanoseconds> filter_times;
   std::size_t fleet_bytes = 0;
 };

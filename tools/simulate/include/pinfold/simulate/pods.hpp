@@ -30,7 +30,8 @@ struct PlacedContainer {
   std::vector<MemoryBlock> memory;
   DeviceState::OfContainer devices = {};
 
-  /// Compares CPUs and memory, which configurations place; devices have no say in that.
+  /// Compares CPUs and memory, whose placement depends on the configuration, unlike that of
+  /// devices.
   friend bool operator==(const PlacedContainer& a, const PlacedContainer& b) {
     return a.container == b.container && a.isolation == b.isolation && a.cpus == b.cpus &&
            a.memory == b.memory;
@@ -45,7 +46,8 @@ struct PodOutcome {
   std::optional<Rejection> rejection;
   bool removed = false;
   std::vector<PlacedContainer> placements;  ///< since its admission; empty for a rejected pod
-  std::vector<std::string> notes = {};      ///< known bugs of the kubelet that act: acting_quirks
+  std::vector<std::string> notes = {};      ///< known bugs of the kubelet that matter:
+                                            ///< acting_quirks
 
   friend bool operator==(const PodOutcome&, const PodOutcome&) = default;
 };

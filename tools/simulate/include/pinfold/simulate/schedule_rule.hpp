@@ -4,7 +4,7 @@
 
 namespace pinfold::simulate {
 
-/// What the scheduler asks before it binds a pod, besides the sums.
+/// What the scheduler checks before it binds a pod, besides the sums.
 enum class ScheduleRule {
   kSums,       ///< nothing
   kPublished,  ///< the NRT objects as they are published

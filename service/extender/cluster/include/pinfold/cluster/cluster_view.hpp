@@ -36,29 +36,29 @@ class ClusterView {
   void set_node(const std::string& name, const std::string& created = "");
   void remove_node(const std::string& name);
 
-  /// `written` is when the object was last written. If it is older than its node, it is of an
+  /// `written` is when the object was last written. If it is older than its node, it belongs to an
   /// earlier machine of that name, and nothing is predicted.
   void set_topology(NodeTopology topology, const std::string& written = "");
-  /// The node's object cannot be read: nothing is predicted for it.
+  /// Notes that the node's object cannot be read: nothing is predicted for it.
   void set_unread(UnreadTopology unread);
   void remove_topology(const std::string& name);
 
-  /// Pods that are set before end_pods() were bound before this program has looked: when, and what
-  /// the node showed then, is unknown.
+  /// Pods that are set before end_pods() were bound before this program started to watch: when, and
+  /// what the node showed then, is unknown.
   void begin_pods() { is_listing_pods_ = true; }
   void end_pods() { is_listing_pods_ = false; }
   void set_pod(kube::WatchedPod pod, kube::Time now);
   void remove_pod(const PodUid& uid);
 
   /// Returns the fleet as it is at `now`, with the pods in flight charged. The caller may change
-  /// it, and changes it back.
+  /// it, but must change it back.
   [[nodiscard]] Fleet& fleet(kube::Time now);
   [[nodiscard]] InFlight& in_flight() { return in_flight_; }
   [[nodiscard]] const ClusterOptions& options() const { return options_; }
   /// Returns the number of a node in the fleet; nullopt if it has no topology of its own.
   [[nodiscard]] std::optional<std::size_t> number_of(std::string_view node) const;
-  /// Whether the kubelet of a node has just rejected a pod: until its exporter has had the time to
-  /// publish why, what is known about the node is wrong.
+  /// Returns whether the kubelet of a node has just rejected a pod: until its exporter has had time
+  /// to publish why, what is known about the node is wrong.
   [[nodiscard]] bool is_distrusted(std::size_t number, kube::Time now) const;
   /// Returns a bound pod; nullptr if it is not known.
   [[nodiscard]] const PodAccount* find_pod(const PodUid& uid) const;
@@ -76,11 +76,11 @@ class ClusterView {
   };
   [[nodiscard]] Counts counts() const;
   [[nodiscard]] const std::map<std::string, std::string>& unread() const { return unread_; }
-  /// Returns the warnings since the last call. What stays wrong with an object is said once.
+  /// Returns the warnings since the last call. A problem that persists is reported once.
   [[nodiscard]] std::vector<std::string> take_warnings();
 
  private:
-  /// Of names that are no std::string, too.
+  /// Also hashes names that are not a std::string.
   struct NameHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view name) const {
@@ -92,7 +92,7 @@ class ClusterView {
     std::string written;
     std::size_t number = 0;
     std::set<PodUid> pods;
-    /// Young pods that were removed before the topology has shown them: it still may.
+    /// Young pods that were removed before the topology showed them: it still may.
     std::vector<PodAccount> departed;
   };
 
@@ -107,7 +107,7 @@ class ClusterView {
   void account_for(const NodeAccount& node, kube::Time now, Estimate estimate);
   void drop(const std::string& name);
   void note_warning(PodAccount& pod, const std::string& warning);
-  /// Has the nodes accounted for on which pods are no longer young.
+  /// Marks the nodes to account for because pods on them are no longer young.
   void note_due(kube::Time now);
   void rebuild_if_wasteful();
   [[nodiscard]] std::vector<PodAccount*> pods_on(const NodeAccount& node);
@@ -115,7 +115,7 @@ class ClusterView {
   void forget_departed(NodeAccount& node, kube::Time now) const;
 
   ClusterOptions options_;
-  /// By name. Each call of a scheduler looks all nodes up.
+  /// By name. Each call of a scheduler looks up all nodes.
   template <class Value>
   using NodeTable = std::unordered_map<std::string, Value, NameHash, std::equal_to<>>;
   NodeTable<std::string> created_;  ///< Node objects: when

@@ -13,9 +13,10 @@ namespace pinfold::cluster {
 /// Pods with candidate nodes that are not known to be bound yet. The scheduler does not say which
 /// node it has chosen, so each pod is charged on all of its candidates.
 ///
-/// How it works. The fleet is charged when a pod comes and credited when it goes, so that a request
-/// costs as much as it names nodes, however many pods are in flight. The sums by node are for the
-/// nodes whose rows are written anew, and to look at a node without the pods that may be elsewhere.
+/// How it works. The fleet is charged when a pod comes and credited when it goes, so that the cost
+/// of a request depends on the number of nodes that it names, not on the pods in flight. The sums
+/// by node are for nodes whose rows are rewritten, and for a view of a node without the pods that
+/// may be elsewhere.
 class InFlight {
  public:
   struct Candidate {
@@ -31,13 +32,13 @@ class InFlight {
            std::size_t passed, kube::Time until);
   void remove(Fleet& fleet, const PodUid& uid);
   void expire(Fleet& fleet, kube::Time now);
-  /// The zones of a node have changed: placements there no longer mean anything.
+  /// Handles a change of a node's zones: placements there no longer mean anything.
   void forget_node(std::size_t node);
   void clear();
   [[nodiscard]] std::size_t size() const { return pods_.size(); }
   [[nodiscard]] bool contains(const PodUid& uid) const { return pods_.contains(uid); }
 
-  /// Charges all pods on a node whose rows were written anew.
+  /// Charges all pods on a node whose rows were rewritten.
   void charge_node(Fleet& fleet, std::size_t node) const;
   /// Credits on a node the pods that may be elsewhere, because several nodes were named for them;
   /// or charges them again.

@@ -15,14 +15,15 @@ namespace pinfold::cluster {
 struct PodAccount {
   PodSpec spec;
   std::string node;
-  /// When it was seen being bound; nullopt: before this program has looked.
+  /// When it was seen being bound; nullopt: before this program started to watch.
   std::optional<kube::Time> bound_at;
-  /// When it was bound; or where the published amounts have decreased by the pod's since then.
+  /// As predicted when it was bound, or where the published amounts have decreased by its own
+  /// since.
   std::optional<std::vector<ZoneAmount>> predicted;
   std::optional<std::vector<ZoneAmount>> observed;  ///< published by an exporter
   std::string warning;    ///< why what is published cannot be read; "" if it can
   bool consumes = true;   ///< requests something that its node reports by zone
-  bool is_shown = false;  ///< what the node has available has decreased by its resources since
+  bool is_shown = false;  ///< the node's available amounts have since decreased by its own
 
   /// Returns the observed placement, else the predicted one; nullptr if neither is known.
   [[nodiscard]] const std::vector<ZoneAmount>* known() const;
@@ -40,12 +41,12 @@ enum class Estimate {
 
 /// Computes what is available on a node whose published amounts are in `fleet`.
 ///
-/// How it works. If the place of every pod was observed, the published amounts are not needed, late
-/// as they are: what is allocatable minus the pods' placements is available. Else there are two
-/// estimates. One is what is published, minus the placements of young pods that it does not show
-/// yet; it misses what was freed since. The other is what is allocatable minus all placements, if
-/// all are known, and only those of young pods predicted; it misses what is in use for another
-/// reason than a pod. The second one is the likely one. The smaller one is safe.
+/// How it works. If the placement of every pod was observed, the published amounts, which are late,
+/// are not needed: the allocatable amounts minus the pods' placements are available. Otherwise
+/// there are two estimates. One is the published amounts, minus the placements of young pods that
+/// they do not show yet; it misses what was freed since. The other is the allocatable amounts minus
+/// all placements, if all are known and only those of young pods are predicted; it misses what is
+/// in use for reasons other than pods. The second one is the likely one. The smaller one is safe.
 void account(Fleet& fleet, std::size_t node, const std::vector<const PodAccount*>& pods,
              kube::Time now, std::chrono::milliseconds exporter_delay,
              Estimate estimate = Estimate::kSafe);

@@ -13,8 +13,8 @@ namespace pinfold::extender {
 /// The running extender: watches the API server and answers kube-scheduler until it is destroyed.
 class Extender {
  public:
-  /// Errors: those of HttpServer::start. An API server that does not answer is not an error: the
-  /// lists are retried, and /readyz names what is missing.
+  /// Starts the extender. Errors: those of HttpServer::start. An API server that does not answer is
+  /// not an error: the lists are retried, and /readyz names what is missing.
   [[nodiscard]] static Result<std::unique_ptr<Extender>> start(
       const ExtenderSettings& settings, const kube_client::ClusterAccess& access,
       agent::LogSink log);

@@ -12,9 +12,9 @@
 
 namespace pinfold::extender {
 
-/// How long filter requests wait for pods in flight if they alone decide. After an unsuccessful
-/// wait none waits for a while: pods whose volumes take long, or that wait for the others of a
-/// gang, must not slow all others down. Thread-safe.
+/// How long filter requests wait for pods in flight if only these decide the answer. After an
+/// unsuccessful wait, none waits for a while: pods whose volumes take long, or that wait for the
+/// rest of a gang, must not slow down all others. Thread-safe.
 class Patience {
  public:
   Patience(std::chrono::milliseconds wait, std::chrono::milliseconds rest)
@@ -39,7 +39,7 @@ struct CallContext {
   std::function<kube::Time()> clock;
   /// Returns why no answer is possible yet, or "".
   std::function<std::string()> not_ready;
-  /// Returns how long the API server has not been heard; 0 while that is as usual.
+  /// Returns how long the API server has been silent; 0 while that is normal.
   std::function<std::chrono::seconds()> silence;
   Patience* patience = nullptr;
 };

@@ -11,7 +11,7 @@
 /// predicted for it. Changes of the fleet are undone before a function returns.
 namespace pinfold::scheduling {
 
-/// What becomes of nodes on which only pods decide that may be elsewhere, if no other node passes.
+/// What happens to nodes that depend only on pods that may be elsewhere, if no other node passes.
 enum class Undecided : std::uint8_t {
   kReport,  ///< the result is undecided: a moment later most of these pods are bound
   kPass,    ///< they pass: each of these pods is on one node only

@@ -21,10 +21,10 @@ struct ExtenderArgs {
   /// The Node objects, in the order of `nodes`, from a scheduler without nodeCacheCapable; they are
   /// part of its answer. Empty: it has sent names.
   std::vector<nlohmann::json> objects;
-  /// status.nominatedNodeName of the pod, mostly a node on which pods were evicted for it; or "".
+  /// status.nominatedNodeName of the pod, usually a node on which pods were evicted for it; or "".
   std::string nominated;
 };
-/// Errors: kInvalidArgument, "NodeNames[3]: 5: expected a string".
+/// Parses a request. Errors: kInvalidArgument, "NodeNames[3]: 5: expected a string".
 [[nodiscard]] Result<ExtenderArgs> parse_extender_args(std::string_view text);
 
 /// Nodes that were filtered out, each with the reason.
@@ -39,9 +39,9 @@ struct FilterResult {
   friend bool operator==(const FilterResult&, const FilterResult&) = default;
 };
 /// Returns the answer. Nodes that were filtered out are unresolvable, except for the nominated one:
-/// kube-scheduler asks about nodes that the pod fits by its sums, so it would look in vain for pods
-/// to evict there. On the nominated node evicted pods may still be ending, and for an unresolvable
-/// node it does not wait but evicts pods elsewhere.
+/// kube-scheduler asks about nodes where the pod fits by its sums, so it would look in vain for
+/// pods to evict there. On the nominated node evicted pods may still be ending; if it were
+/// unresolvable, kube-scheduler would not wait but evict pods elsewhere.
 [[nodiscard]] nlohmann::json to_json(const FilterResult& result, const ExtenderArgs& args);
 /// Returns the answer to a filter request that cannot be answered.
 [[nodiscard]] nlohmann::json filter_error(std::string_view message);
@@ -68,7 +68,7 @@ struct PreemptionArgs {
   PodSpec pod;
   VictimsByNode victims;
 };
-/// Errors: kInvalidArgument.
+/// Parses a request. Errors: kInvalidArgument.
 [[nodiscard]] Result<PreemptionArgs> parse_preemption_args(std::string_view text);
 /// Returns the answer: the nodes on which the evictions help.
 [[nodiscard]] nlohmann::json to_json(const VictimsByNode& victims);

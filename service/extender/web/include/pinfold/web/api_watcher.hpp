@@ -30,8 +30,7 @@ struct ApiWatcherOptions {
   std::function<void(const std::string&)> warn;  ///< called by the watcher's thread
 };
 
-/// Keeps all objects of one kind up to date in a sink, in a thread of its own, until it is
-/// destroyed.
+/// Keeps all objects of one kind up to date in a sink, in its own thread, until it is destroyed.
 class ApiWatcher {
  public:
   /// Borrows the sink, which must outlive the watcher and is used by its thread only.

@@ -35,7 +35,7 @@ struct HttpServerOptions {
   std::string address;                   ///< "HOST:PORT", "PORT" or "[::1]:PORT"
   std::optional<ServerCertificate> tls;  ///< nullopt: plain HTTP
   std::size_t most_body = std::size_t{32} << 20U;
-  /// Of the bodies that are being received at one time.
+  /// Limit in bytes for all bodies that are being received at one time.
   std::size_t most_bodies = std::size_t{96} << 20U;
   std::size_t most_connections = 256;
   std::chrono::milliseconds handshake_time{5'000};
@@ -47,16 +47,16 @@ struct HttpServerOptions {
 };
 
 /// Serves HTTP/1.1 with kept connections, plain or over TLS (1.2 or newer). A client that is slow
-/// or silent delays no other one: it holds a connection, no thread; beyond the limit the oldest
-/// connection that has not sent a whole request makes room for a new one.
-/// Answers without the handler: 400 for what is not HTTP, 413 for a larger body than `most_body`,
-/// 503 if the bodies together would be too large.
+/// or silent delays no other one: it holds a connection, but no thread; beyond the limit, the
+/// oldest connection that has not sent a whole request makes room for a new one. Answers without
+/// the handler: 400 for what is not HTTP, 413 for a body larger than `most_body`, 503 if the bodies
+/// together would be too large.
 class HttpServer {
  public:
-  /// Is called by several threads at a time.
+  /// Several threads may call it at a time.
   using Handler = std::function<HttpAnswer(const HttpCall&)>;
 
-  /// Errors: kInvalidArgument for an invalid address or certificate; kIo.
+  /// Starts a server. Errors: kInvalidArgument for an invalid address or certificate; kIo.
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options,
                                                                  Handler handler);
   HttpServer(const HttpServer&) = delete;

@@ -15,7 +15,7 @@ namespace pinfold::grpc {
 /// Reads the pod of a manifest. Errors: kInvalidArgument, also unless there is exactly one.
 [[nodiscard]] Result<PodSpec> read_one_pod(const std::string& manifest, bool skip_validation);
 
-/// Errors: kInvalidArgument; kNotFound for a process that has exited.
+/// Convert requests. Errors: kInvalidArgument; kNotFound for a process that has exited.
 [[nodiscard]] Result<verbs::Action> to_action(const v1::AdmitRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::AdmitTogetherRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::StartRequest& request);

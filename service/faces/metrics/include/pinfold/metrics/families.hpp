@@ -34,7 +34,7 @@ namespace pinfold::metrics {
 [[nodiscard]] std::vector<prometheus::MetricFamily> noise_families(
     const noise::NoiseSample& counters, const CpuSet& cpus);
 
-/// Returns what was done to make CPUs quiet, pinfold_noise_* as well.
+/// Returns what was done to make CPUs quiet, also pinfold_noise_*.
 [[nodiscard]] std::vector<prometheus::MetricFamily> quiet_families(
     const quiet::QuietReport& report);
 

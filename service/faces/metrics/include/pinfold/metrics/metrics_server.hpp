@@ -20,8 +20,8 @@ struct MetricsServerOptions {
   std::chrono::milliseconds answer_time{10'000};  ///< and to read the answer
 };
 
-/// Answers GET /metrics over HTTP, one request per connection, in a thread of its own. A client
-/// that hangs delays no other one, since anyone who reaches the address can connect.
+/// Answers GET /metrics over HTTP, one request per connection, in its own thread. A client that
+/// hangs delays no other one, since anyone who reaches the address can connect.
 class MetricsServer {
  public:
   using Collect = std::function<std::vector<prometheus::MetricFamily>()>;

@@ -59,7 +59,7 @@ inline constexpr std::int32_t kAllEvents = event_bit(api::Event::LAST) - 1;
 [[nodiscard]] std::string encode(const PluginAnswer& answer);
 
 [[nodiscard]] std::string encode(const api::UpdateContainersRequest& request);
-/// Errors: kInvalidArgument.
+/// Decodes the answer to an update. Errors: kInvalidArgument.
 [[nodiscard]] Result<api::UpdateContainersResponse> decode_updated(std::string_view payload);
 
 }  // namespace pinfold::nri

@@ -88,11 +88,11 @@ class Plugin {
   /// Ends the connection and stops calling the handler. The handler itself may do this.
   ~Plugin();
 
-  /// Asks the runtime to update containers, outside of its own requests; it acts only when all of
-  /// those are answered. Beware: containerd can hang forever if such a request meets an event of
-  /// its own; updates that travel with an answer are safe. May be called by any thread. `done` is
-  /// called once, by the thread of `io`. Errors of `done`: those of Session::update_containers and
-  /// Updated; kNotFound without a connection; kIo if it ends.
+  /// Asks the runtime to update containers, outside of the runtime's requests; it acts only when
+  /// all of its requests are answered. Beware: containerd can hang forever if such a request meets
+  /// an event of its own; updates that travel with an answer are safe. May be called by any thread.
+  /// `done` is called once, by the thread of `io`. Errors of `done`: those of
+  /// Session::update_containers and Updated; kNotFound without a connection; kIo if it ends.
   void update_containers(api::UpdateContainersRequest request, std::chrono::milliseconds time_limit,
                          Done done);
   /// Returns the process that listens at the socket; nullopt without a connection, or if the

@@ -50,7 +50,7 @@ class Demultiplexer {
 /// Appends `bytes` to `output` as frames.
 void multiplex(ConnectionId connection, std::string_view bytes, std::string& output);
 
-/// Errors: kInvalidArgument if a runtime would reject the identity.
+/// Checks an identity. Errors: kInvalidArgument if a runtime would reject it.
 [[nodiscard]] Result<void> check(const Identity& identity);
 
 /// Limit for all chunks of one SynchronizeRequest together.

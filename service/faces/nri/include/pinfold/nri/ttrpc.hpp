@@ -83,10 +83,10 @@ struct TtrpcResponse {
   friend bool operator==(const TtrpcResponse&, const TtrpcResponse&) = default;
 };
 
-/// Ignores unknown fields. Errors: kInvalidArgument.
+/// Decode messages, and ignore unknown fields. Errors: kInvalidArgument.
 [[nodiscard]] Result<TtrpcRequest> decode_request(std::string_view bytes);
 [[nodiscard]] Result<TtrpcResponse> decode_response(std::string_view bytes);
-/// Returns the same bytes as Go's protobuf.
+/// Return the same bytes as Go's protobuf.
 [[nodiscard]] std::string encode(const TtrpcRequest& request);
 [[nodiscard]] std::string encode(const TtrpcResponse& response);
 

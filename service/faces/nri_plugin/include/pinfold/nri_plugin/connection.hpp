@@ -31,8 +31,8 @@ struct ConnectionOptions {
   std::chrono::milliseconds greatest_pause{1000};
 };
 
-/// Connects a follower with a runtime: turns its requests into tasks of the worker and sends their
-/// answers back. Everything else runs in the one thread of `io`.
+/// Connects a follower with a runtime: turns the runtime's requests into tasks of the worker and
+/// sends the answers back. Everything else runs in the one thread of `io`.
 class RuntimeConnection {
  public:
   /// `io` and `worker` must outlive the connection. Destroy it after the worker's run() has

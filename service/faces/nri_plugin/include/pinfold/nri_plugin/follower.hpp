@@ -45,10 +45,10 @@ class Follower {
   /// Receives all pods of the runtime.
   [[nodiscard]] virtual api::SynchronizeResponse synchronize(
       Agent& agent, const api::SynchronizeRequest& request) = 0;
-  /// Errors: the reason why the container cannot be created.
+  /// Handles CreateContainer. Errors: the reason why the container cannot be created.
   [[nodiscard]] virtual Result<api::CreateContainerResponse> create(
       Agent& agent, const api::CreateContainerRequest& request) = 0;
-  /// Errors: the reason why the container is not resized.
+  /// Handles UpdateContainer. Errors: the reason why the container is not resized.
   [[nodiscard]] virtual Result<api::UpdateContainerResponse> update(
       Agent& agent, const api::UpdateContainerRequest& request) = 0;
   [[nodiscard]] virtual api::StopContainerResponse stop(
@@ -78,7 +78,7 @@ class Follower {
   [[nodiscard]] KnownPods::AgeOf age() const {
     return [this](std::uint32_t process) { return options_.age(static_cast<pid_t>(process)); };
   }
-  /// StopContainer is the only notice of a stopped container; returns it as an event.
+  /// Returns StopContainer, which is the only notice of a stopped container, as an event.
   [[nodiscard]] static api::StateChangeEvent event_of(const api::StopContainerRequest& request);
 
   FollowerOptions options_;

@@ -32,7 +32,7 @@ struct KnownPod {
   /// One per name, the latest, in the order in which the names appeared; from Synchronize, by age,
   /// oldest first.
   std::vector<KnownContainer> containers;
-  /// Reported by Synchronize: after a restart of the runtime no event of its sandbox comes.
+  /// Reported by Synchronize: after a restart of the runtime, no event reports its sandbox.
   bool is_from_synchronize = false;
 
   [[nodiscard]] PodUid uid() const { return PodUid(sandbox.uid()); }

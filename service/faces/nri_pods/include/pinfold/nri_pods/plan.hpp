@@ -14,8 +14,8 @@
 namespace pinfold::nri {
 
 /// Checks that pods may be admitted container by container. Errors: kUnsupported with the quirk
-/// rejected_pod_keeps_resources: there a rejection ends the pod, because the kubelet then ends its
-/// containers. Here they run.
+/// rejected_pod_keeps_resources: it counts on a kubelet that ends the containers of a rejected pod,
+/// but here they run.
 [[nodiscard]] Result<void> check_node(const Node& node);
 
 /// Returns the agent's name of a container; nullopt if the agent does not have it.
@@ -36,7 +36,7 @@ struct ShownPod {
 struct AgentRequests {
   std::vector<PodUid> remove_pods;
   std::vector<ContainerId> remove_containers;
-  /// Containers of pods in `admit` that run, and share the CPUs of the pool from now on.
+  /// Running containers of pods in `admit` that share the CPUs of the pool from now on.
   std::vector<ContainerId> release;
   std::vector<PodSpec> admit;
   /// Facts about the pods in `admit`; from Synchronize, about all pods.
@@ -85,7 +85,7 @@ struct DueUpdate {
 
 /// Returns the resize that UpdateContainer means: a kubelet that resizes a pod sends the CPU shares
 /// and the CFS quota of the new amount. nullopt if the container has no exclusive CPUs, or if
-/// shares and quota are of no other amount than it has.
+/// shares and quota are those of its present amount.
 [[nodiscard]] std::optional<ResizeRequest> find_resize(const api::UpdateContainerRequest& request,
                                                        const Node& node, const NodeState& state);
 /// Answers UpdateContainer with the desired cpuset, because the runtime would otherwise also write

@@ -7,7 +7,7 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/decide/node.hpp"
 
-/// What a pod is recovered with, besides the messages about it.
+/// The facts that are needed to recover a pod, besides the messages about it.
 namespace pinfold::nri {
 
 /// Which pods of the cluster can have pod-level resources (pod.spec.resources). NRI does not show
