@@ -82,7 +82,7 @@ Result<void> check_pod_of_group(const NodeState& state, const std::string& root,
       continue;
     for (const ActivePod& other : state.pods) {
       if (!is_group_of(other.spec.uid, component)) continue;
-      return refused(directory, fmt::format("pod '{}', or in it", other.spec.uid));
+      return refused(directory, fmt::format("pod '{}' or below it", other.spec.uid));
     }
   }
   return {};

@@ -63,9 +63,9 @@ void report_missing_mems(const enforce::Cgroups& cgroups, const Layout& desired,
     if (!group) continue;
     const auto has = effective_mems(*group);
     if (!has || *has == settings.mems) continue;
-    lines.push_back(
-        fmt::format("{}: has memory nodes {}, expected {}: a group above the pods lacks them",
-                    to_string(name), has->to_string(), settings.mems.to_string()));
+    lines.push_back(fmt::format(
+        "{}: has memory nodes {}, expected {}: a parent group of the pods does not have them",
+        to_string(name), has->to_string(), settings.mems.to_string()));
   }
 }
 
@@ -290,7 +290,7 @@ std::map<GroupName, Error> EnforcedLayout::find_displaced(const Desired& desired
     const std::string by = narrowed_by(directory, entry->second.cpus);
     found.emplace(name,
                   Error{ErrorCode::kBusy, 0,
-                        fmt::format("'{}' has none of its CPUs {}{}{}", directory,
+                        fmt::format("'{}' cannot run on any of its CPUs {}{}{}", directory,
                                     entry->second.cpus.to_string(), by.empty() ? "" : ": ", by)});
   }
   return found;
@@ -418,8 +418,9 @@ Result<void> EnforcedLayout::report(const Desired& desired, const Enforced& enfo
   const std::string why =
       above && !above->partition.empty()
           ? describe(*above)
-          : std::string(one_or_more(missing, "it is offline, or a group above lacks it",
-                                    "they are offline, or a group above lacks them"));
+          : std::string(one_or_more(missing,
+                                    "it is offline, or not in the cpuset of a parent group",
+                                    "they are offline, or not in the cpuset of a parent group"));
   return fail(ErrorCode::kUnsupported,
               fmt::format("'{}' lacks {}: {}", root(), cpus_named(missing), why));
 }

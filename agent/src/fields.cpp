@@ -46,7 +46,7 @@ void describe_observed(Fields& fields, std::optional<ObservedContainer>& observe
   fields.member("affinity", affinity, "Null: it has no process, or none was read.");
   fields.member("cpuQuotaEffective", quota, "Observed quota of its group; null: unknown.");
   fields.member("parentCpuQuotaEffective", quota_above,
-                "Observed quota of the group above; null: unknown.");
+                "Observed quota of the parent group; null: unknown.");
   if (!fields.reads()) return;
   observed.reset();
   if (!cpus) return;
@@ -109,7 +109,7 @@ void describe(Fields& fields, PodStatus& pod) {
     pod.spec.name = names.name;
   }
   fields.member("qosClass", pod.qos, "Null: unknown, for example for a held pod.");
-  fields.member("cgroup", pod.cgroup, "Its group below the root; \"\": it has none.");
+  fields.member("cgroup", pod.cgroup, "Its group below the root; \"\": none.");
   fields.member("cgroupPath", pod.cgroup_path, "Its group, absolute; \"\": nothing is enforced.");
   fields.member("problem", pod.problem,
                 "The drift of the pod's own group; \"\": none, or not read.");
@@ -175,7 +175,8 @@ void describe(Fields& fields, ChangeOutcome& outcome) {
 
 void describe(Fields& fields, ResizeOutcome& outcome) {
   fields.type("ResizeOutcome", "The answer to a resize.");
-  fields.member("refused", outcome.refused, "Null: the container has the number of CPUs.");
+  fields.member("refused", outcome.refused,
+                "Null: the container has the requested number of CPUs.");
   fields.member("cpusBefore", outcome.before, "Its exclusive CPUs; \"\": it was refused.");
   fields.member("cpus", outcome.after, "Its exclusive CPUs now; \"\": it was refused.");
   fields.member("notEnforced", outcome.not_enforced, kNotEnforcedDoc);

@@ -88,8 +88,8 @@ std::string advice(const checkpoint::Files& files, const Node& node, const Agent
                                                              : "node";
   if (options.lacks_config && stored->config != node.config()) {
     return fmt::format(
-        "; the state is for another {} ({}), and no configuration is given: give "
-        "that of this node",
+        "; the state is for another {} ({}), and no configuration is given: pass this node's "
+        "configuration",
         what, some_of(std::move(changes)));
   }
   return fmt::format(

@@ -111,8 +111,8 @@ void compare_devices(const Machine& before, const Machine& after, std::vector<st
   for (const Device& one : after.description().devices) devices[one.resource].second.push_back(one);
   for (const auto& [resource, both] : devices) {
     if (both.first == both.second) continue;
-    out.push_back(fmt::format("the devices of '{}' are others or elsewhere: {} before, {} now",
-                              resource, both.first.size(), both.second.size()));
+    out.push_back(fmt::format("the devices of '{}' changed or moved: {} before, {} now", resource,
+                              both.first.size(), both.second.size()));
   }
 }
 
@@ -237,11 +237,10 @@ std::vector<std::string> memory_that_is_gone(const MemoryState& before, const Me
     for (const auto& [type, table] : memory.tables) {
       const std::uint64_t needed = table.reserved + table.system_reserved;
       if (table.reserved <= reserved(before, id, type) || needed <= sizes[type]) continue;
-      out.push_back(
-          fmt::format("NUMA node {}: {} of {} are allocated and {} reserved, but the machine now "
-                      "has only {}",
-                      id, size_text(table.reserved), type, size_text(table.system_reserved),
-                      size_text(sizes[type])));
+      out.push_back(fmt::format(
+          "NUMA node {}: {} of {} is allocated and {} is reserved, but the machine now has only {}",
+          id, size_text(table.reserved), type, size_text(table.system_reserved),
+          size_text(sizes[type])));
     }
   }
   return out;
@@ -263,13 +262,14 @@ std::vector<std::string> machine_differences(const Machine& before, const Machin
   const CpuSet gone = before.all_cpus() - after.all_cpus() - offline;
   const CpuSet added = after.all_cpus() - before.all_cpus();
   if (!gone.empty())
-    out.push_back(fmt::format("{} {} gone", cpus_named(gone), one_or_more(gone, "is", "are")));
+    out.push_back(
+        fmt::format("{} no longer exist{}", cpus_named(gone), one_or_more(gone, "s", "")));
   if (!added.empty())
     out.push_back(fmt::format("{} {} new", cpus_named(added), one_or_more(added, "is", "are")));
   for (const NumaNode& node : before.numa_nodes()) {
     const NumaNode* const same = find_node(after, node.id);
     if (same == nullptr) {
-      out.push_back(fmt::format("NUMA node {} is gone", node.id.value));
+      out.push_back(fmt::format("NUMA node {} no longer exists", node.id.value));
     } else if (sizes == MemorySizes::kCount) {
       compare_sizes(node, *same, out);
     }

@@ -515,8 +515,8 @@ Result<void> attach(NodeAgent& agent, const ContainerId& container,
   auto attached = agent.attach(container, process.pid());
   if (process.is_running()) return attached;
   return fail(ErrorCode::kNotFound,
-              fmt::format("process {} ended while it was being moved; if another process has its "
-                          "id by now, that one may have been moved",
+              fmt::format("process {} ended while it was being moved; if its id was reused, the "
+                          "new process may have been moved instead",
                           process.pid()));
 }
 

@@ -93,11 +93,10 @@ Result<std::string> ObservedCgroups::check_adoptable(const ContainerId& containe
   if (has == real) return real;
   PINFOLD_LET(const bool is_alive, has_processes(container));
   if (!is_alive) return real;
-  return fail(
-      ErrorCode::kBusy,
-      fmt::format("container '{}' of pod '{}' already runs in '{}': '{}' belongs to another "
-                  "container, which needs another name",
-                  container.name, container.pod, has, real));
+  return fail(ErrorCode::kBusy,
+              fmt::format("container '{}' of pod '{}' already runs in '{}': '{}' belongs to a "
+                          "different container, which must have a different name",
+                          container.name, container.pod, has, real));
 }
 
 Result<ObservedContainer> ObservedCgroups::observe(const ContainerId& container) const {

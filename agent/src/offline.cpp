@@ -63,8 +63,9 @@ std::string offline_cause(const NodeState& state, const CpuSet& offline) {
 }
 
 std::string offline_text(const NodeState& state, const CpuSet& offline) {
-  return fmt::format("{} ('{}'; if gone for good: 'pinfold reconfigure')",
-                     offline_cause(state, offline), online_command(offline));
+  return fmt::format("{} ('{}'; if {} will not return: 'pinfold reconfigure')",
+                     offline_cause(state, offline), online_command(offline),
+                     one_or_more(offline, "it", "they"));
 }
 
 std::string online_command(const CpuSet& cpus) { return "chcpu --enable " + cpus.to_string(); }
@@ -88,18 +89,18 @@ std::vector<std::string> lost_cpus(const Node& node, const AgentState& state,
     const CpuSet& left = now.layout.at(name).cpus;
     const bool is_in_pool = !group.cpus.contains_all(left) && pool.contains_all(left);
     const PodSpec& pod = state.node.find(name.pod)->spec;
-    lines.push_back(fmt::format("{}/{}, container {}: has lost {} of its {}, runs on {}{}",
+    lines.push_back(fmt::format("{}/{}, container {}: lost {} of its {} and runs on {}{}",
                                 pod.namespace_name, pod.name, name.container,
                                 cpus_named(group.cpus & offline), group.cpus.to_string(),
                                 left.to_string(), is_in_pool ? " of the shared pool" : ""));
   }
   if (const CpuSet lost = pool & offline; !lost.empty()) {
     const CpuSet left = pool - offline;
-    const std::string rest =
-        !left.empty()       ? left.to_string() + " left"
-        : !now.pool.empty() ? "none left: its containers run on " + now.pool.to_string()
-                            : "none left, and all others are exclusive: its containers run there";
-    lines.push_back(fmt::format("shared pool: has lost {}, {}", cpus_named(lost), rest));
+    const std::string rest = !left.empty() ? left.to_string() + " left"
+                             : !now.pool.empty()
+                                 ? "none left: its containers run on " + now.pool.to_string()
+                                 : "none left, so its containers run on exclusive CPUs";
+    lines.push_back(fmt::format("shared pool: lost {}, {}", cpus_named(lost), rest));
   }
   return lines;
 }

@@ -133,9 +133,10 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
   if (!agent || !log) return agent;
   if (const auto changes = agent->machine_changes(); !changes.empty()) {
     log(LogLevel::kWarning,
-        fmt::format("the machine differs from the state's: {}; 'pinfold reconfigure' adapts "
-                    "the state",
-                    fmt::join(changes, "; ")));
+        fmt::format(
+            "the machine differs from the one in the state: {}; 'pinfold reconfigure' adapts "
+            "the state",
+            fmt::join(changes, "; ")));
   }
   return agent;
 }

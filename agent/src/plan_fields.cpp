@@ -78,7 +78,7 @@ void describe(Fields& fields, Reconfiguration& planned) {
   if (fields.reads()) take(std::move(containers), planned);
   std::vector<PodRef> evicted;
   for (const PodUid& uid : planned.plan.evicted) evicted.push_back(ref_of(planned.pods, uid));
-  fields.member("evicted", evicted, "Pods that cannot stay.");
+  fields.member("evicted", evicted, "Pods that no longer fit.");
   if (fields.reads()) {
     planned.plan.evicted.clear();
     for (const PodRef& pod : evicted) {

@@ -49,7 +49,7 @@ std::string_view reason(ProfileSource source) {
     case ProfileSource::kDefault:
       break;
   }
-  return "the default, as the kubelet's version is not known";
+  return "the default; the kubelet's version is unknown";
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ std::vector<PlannedContainer> all_containers(const NodeState& before, const Node
     const auto move = std::find_if(moves.begin(), moves.end(), [&](const PlannedContainer& one) {
       return one.id == container.id;
     });
-    container.why = move == moves.end() ? "nothing needs what it has" : move->why;
+    container.why = move == moves.end() ? "no other container needs its resources" : move->why;
   }
   return containers;
 }
@@ -147,9 +147,9 @@ Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node&
     const std::string_view them = one_or_more(offline, "it", "them");
     return fail(ErrorCode::kUnsupported,
                 fmt::format("{} of this node {} offline, but a plan could use {}: bring {} online; "
-                            "if {} gone for good, stop the service and run 'pinfold reconfigure'",
+                            "if {} will not return, stop the service and run 'pinfold reconfigure'",
                             cpus_named(offline), one_or_more(offline, "is", "are"), them, them,
-                            one_or_more(offline, "it is", "they are")));
+                            one_or_more(offline, "it", "they")));
   }
   PINFOLD_LET(auto plan,
               pinfold::plan_reconfiguration(agent.node(), agent.state().node, to, options));
@@ -217,8 +217,8 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
   plan.containers = compare_states(now, plan.next);
   for (PlannedContainer& container : plan.containers) {
     container.why = container.change == Change::kKept
-                        ? "it had the same before the last reconfiguration"
-                        : "it had this before the last reconfiguration";
+                        ? "the same as before the last reconfiguration"
+                        : "restored from before the last reconfiguration";
   }
   for (const PodUid& uid : now.held) {
     const auto earlier = containers_with_assignments(plan.next, uid);
@@ -241,7 +241,7 @@ Result<void> check_all_stay(const Reconfiguration& planned) {
   const auto& evicted = planned.plan.evicted;
   if (evicted.empty()) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("the configuration has changed, and pods cannot stay: {}; 'pinfold "
+              fmt::format("the configuration has changed, and pods no longer fit: {}; 'pinfold "
                           "reconfigure --dry-run' prints why",
                           fmt::join(evicted, ", ")));
 }

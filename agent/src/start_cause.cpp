@@ -72,8 +72,8 @@ std::string about_reserved(const Node& node, const CpuCheckpoint& state, const P
                            const CpuSet& taken) {
   const auto other = other_reservation(node, state, taken);
   return fmt::format(
-      "this configuration reserves {} ({}): {}return to the earlier configuration, end what has "
-      "{}, and then change it",
+      "this configuration reserves {} ({}): {}return to the earlier configuration, remove the pods "
+      "that have {}, and then change it",
       cpus_named(taken), owners_of(state.assignments, names, taken),
       other ? fmt::format("write reservedSystemCPUs: {}, which {} free, or ", other->to_string(),
                           one_or_more(*other, "is", "are"))
@@ -85,12 +85,13 @@ std::string about_reserved(const Node& node, const CpuCheckpoint& state, const P
 std::string about_lost(const CpuCheckpoint& state, const PodNames& names, const CpuSet& lost,
                        bool is_other_machine) {
   const std::string what =
-      fmt::format("{} of the state {} offline or gone ({})", cpus_named(lost),
-                  one_or_more(lost, "is", "are"), owners_of(state.assignments, names, lost));
+      fmt::format("{} of the state {} offline or no longer {} ({})", cpus_named(lost),
+                  one_or_more(lost, "is", "are"), one_or_more(lost, "exists", "exist"),
+                  owners_of(state.assignments, names, lost));
   if (is_other_machine) {
     return what +
-           ", and the memory has changed, too: these seem to be the files of another machine. If "
-           "their pods do not run here, delete cpu_manager_state and memory_manager_state";
+           ", and the memory differs, too: the files seem to come from another machine. If their "
+           "pods do not run here, delete cpu_manager_state and memory_manager_state";
   }
   return fmt::format("{}: if offline, '{}' brings {} back", what, online_command(lost),
                      one_or_more(lost, "it", "them"));
@@ -168,7 +169,7 @@ std::string about_memory(const Node& node, const MemoryCheckpoint& state) {
   }
   for (const auto& entry : state.machine_state) {
     if (fresh.machine_state.contains(entry.first)) continue;
-    parts.push_back(fmt::format("NUMA node {} of the state is gone", entry.first));
+    parts.push_back(fmt::format("NUMA node {} of the state no longer exists", entry.first));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

@@ -129,7 +129,7 @@ std::vector<std::string> throttles(const PodStatus& pod) {
                       *quota->quota_us, quota->period_us));
     };
     add(container.observed->quota, "its group");
-    add(container.observed->quota_above, "the group above it");
+    add(container.observed->quota_above, "its parent group");
   }
   return lines;
 }

@@ -189,7 +189,7 @@ void check_narrowed(const ObservedSystem& system, Checks& checks) {
   }
   if (checks.size() > before) return;
   checks.push_back({"live-cpusets", CheckStatus::kOk,
-                    "the groups above containers have all CPUs and NUMA nodes"});
+                    "the parent groups of containers have all CPUs and NUMA nodes"});
 }
 
 void check_partitions(const ObservedSystem& system, Checks& checks) {

@@ -33,7 +33,7 @@ void check_tick(const ObservedSystem& system, const CpuSet& quiet, Checks& check
   }
   checks.push_back(
       {"quiet-tick", CheckStatus::kWarning,
-       fmt::format("{} {} a timer tick also while one thread runs", cpus_named(ticking),
+       fmt::format("{} {} a timer tick even while only one thread runs", cpus_named(ticking),
                    one_or_more(ticking, "has", "have")),
        "nohz_full and rcu_nocbs for every CPU that containers can have exclusively",
        fmt::format("set 'nohz_full={0} rcu_nocbs={0}' {1}", quiet.to_string(), kReboot),

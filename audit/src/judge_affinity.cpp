@@ -5,6 +5,7 @@
 
 #include "expectations.hpp"
 #include "pinfold/enforce/affinity.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -50,7 +51,7 @@ void judge_affinity(const Case& given, std::vector<Finding>& findings) {
     findings.push_back({"affinity", container.is_exclusive ? Severity::kWarning : Severity::kNote,
                         subject_of(container), usable.to_string(), container.observed.to_string(),
                         fmt::format("the CPU affinity of its process {} permits only {}",
-                                    process->pid, usable.to_string()),
+                                    process->pid, cpus_named(usable)),
                         fmt::format("grep Cpus_allowed_list '{}/proc/{}/status'",
                                     given.observed.root, process->pid),
                         enforce::widening_command(process->pid)});

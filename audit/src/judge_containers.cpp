@@ -92,12 +92,11 @@ void judge_empty(const Case& given, const Placed& placed, std::vector<Finding>& 
                one.audited.id.pod == container.id.pod;
       });
   if (!has_sandbox) return;
-  findings.push_back(
-      {"container-empty", Severity::kWarning, subject_of(container), "",
-       container.expected->to_string(),
-       "has exclusive CPUs but no process in its group, while the sandbox of its pod runs: it has "
-       "just ended, or its processes were moved away",
-       show_file(given.observed, placed.group->directory + "/cgroup.procs")});
+  findings.push_back({"container-empty", Severity::kWarning, subject_of(container), "",
+                      container.expected->to_string(),
+                      "has exclusive CPUs but no process in its group, although the sandbox of its "
+                      "pod runs: it has just ended, or its processes were moved away",
+                      show_file(given.observed, placed.group->directory + "/cgroup.procs")});
 }
 
 bool is_of_static_pod(const Case& given, const PodUid& pod) {
@@ -263,7 +262,7 @@ void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
                       std::to_string(sandboxes),
                       "",
                       fmt::format("{} of them can run on exclusive {}: kubelets do not pin "
-                                  "them, and their program sleeps",
+                                  "sandboxes, and their program only sleeps",
                                   sandboxes, cpus_named(given.exclusive)),
                       ""});
 }

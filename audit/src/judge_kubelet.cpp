@@ -138,10 +138,10 @@ void judge_files(const Case& given, std::vector<Finding>& findings) {
   };
   judge(kubelet.config->cpu_manager_policy == "static", kubelet.files.cpu.has_value(),
         checkpoint::kCpuFileName,
-        "exclusive CPUs cannot be compared, and the next start forgets them");
+        "exclusive CPUs cannot be compared, and the kubelet forgets them at its next start");
   judge(kubelet.config->memory_manager_policy == "Static", kubelet.files.memory.has_value(),
         checkpoint::kMemoryFileName,
-        "memory assignments cannot be compared, and the next start forgets them");
+        "memory assignments cannot be compared, and the kubelet forgets them at its next start");
   const auto judge_read = [&](const auto& contents, const auto& decisions, std::string_view name,
                               const auto& inspect) {
     if (!contents || decisions) return;

@@ -135,8 +135,9 @@ void read_damaged(FileInRepair<Kind>& file, const std::string& error, const Cont
   if (const auto* const copy = find_copy<Kind>(file.salvaged.state, others)) {
     file.is_replaced = true;
     file.salvaged = Kind::salvage(others.copies.at(*copy), ids);
-    what = fmt::format("cannot be read ({}): replaced by '{}', which has all that can be read",
-                       problem, *copy);
+    what =
+        fmt::format("cannot be read ({}): replaced by '{}', which has everything that can be read",
+                    problem, *copy);
   } else if (file.bytes.empty()) {
     what = fmt::format("{}: created anew", problem);
   } else if (const auto text = without_byte_order_mark(file.bytes); text != file.bytes) {

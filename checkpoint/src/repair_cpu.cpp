@@ -97,8 +97,8 @@ void free_one_pod(CpuCheckpoint& state, Notes& notes) {
   state.pods.erase(least->first);
   state.default_set |= least->second;
   notes.lost.push_back(
-      {least->first.value, fmt::format("{}: a kubelet does not start without a shared pool, and "
-                                       "no pod has fewer CPUs",
+      {least->first.value, fmt::format("{}: released, because a kubelet does not start without a "
+                                       "shared pool, and no pod has fewer CPUs",
                                        cpus_named(least->second))});
 }
 

@@ -71,11 +71,11 @@ void note_lost(const std::vector<MissingAssignment>& missing, std::string_view r
                Notes& notes) {
   for (const MissingAssignment& one : missing) {
     const std::string what =
-        one.amount.empty() ? fmt::format("its {}, if it had any", resource) : one.amount;
+        one.amount.empty() ? fmt::format("any {} that it had", resource) : one.amount;
     notes.lost.push_back(
-        {object_of(one.id),
-         fmt::format("{}: cannot be read, but '{}' {} it", what, fmt::join(one.named_by, "' and '"),
-                     one.named_by.size() == 1 ? "names" : "name")});
+        {object_of(one.id), fmt::format("{}: its entry is unreadable, but '{}' {} it", what,
+                                        fmt::join(one.named_by, "' and '"),
+                                        one.named_by.size() == 1 ? "names" : "name")});
   }
 }
 
@@ -89,8 +89,10 @@ bool has_stranger(const State& state, const Other& other) {
 
 void note_restored(const MissingAssignment& one, std::string_view what, Notes& notes) {
   notes.done.push_back(
-      {object_of(one.id), fmt::format("{}: cannot be read; the only possibility, by '{}': restored",
-                                      what, kPodsFileName)});
+      {object_of(one.id),
+       fmt::format(
+           "{}: its entry is unreadable; restored as the only possibility according to '{}'", what,
+           kPodsFileName)});
 }
 
 /// Gives the only missing pod or container the CPUs that are in no set, if their number is right.
@@ -160,7 +162,7 @@ void note_unowned(const MemoryCheckpoint& file, const MemoryCheckpoint& counted,
       if (table.reserved <= known) continue;
       notes.lost.push_back(
           {std::string(kMemoryFileName),
-           fmt::format("{} of {} on NUMA node {}, of assignments that cannot be read: released",
+           fmt::format("{} of {} on NUMA node {}, from unreadable assignments: released",
                        bytes_named(table.reserved - known), type, id)});
     }
   }
@@ -186,8 +188,8 @@ void restore_missing(const Node& node, const Damage& damage, const MemoryCheckpo
   cpu.default_set |= free;
   notes.lost.push_back(
       {std::string(kCpuFileName),
-       fmt::format("{}: {} cannot be read: now in the shared pool", cpus_named(free),
-                   one_or_more(free, "its assignment", "their assignments"))});
+       fmt::format("{}: {} unreadable; now in the shared pool", cpus_named(free),
+                   one_or_more(free, "its assignment is", "their assignments are"))});
 }
 
 void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint& cpu,
@@ -208,7 +210,7 @@ void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint
   if (missing.size() == 1 && restore_only_one(node, missing.front(), nodes, memory, notes)) return;
   note_lost(missing, "memory", notes);
   if (!is_read) {
-    notes.lost.push_back({std::string(kMemoryFileName), "its assignments cannot be read"});
+    notes.lost.push_back({std::string(kMemoryFileName), "its assignments are unreadable"});
   }
   note_unowned(memory, counted, notes);
 }

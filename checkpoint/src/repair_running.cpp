@@ -124,7 +124,7 @@ class CpuReader {
                          one_or_more(foreign, "is", "are"));
     }
     if (const std::string other = sharer(id, cpus); !other.empty()) {
-      return fmt::format("'{}' may run on some of them, too", other);
+      return fmt::format("'{}' may also run on some of them", other);
     }
     const std::string other = holder(id.pod, cpus);
     return other.empty() ? "" : fmt::format("the file has some of them for {}", other);
@@ -139,7 +139,7 @@ class CpuReader {
     if (auto why = doubt_about_cpus(one.id, one.cpus); !why.empty()) return why;
     const PodSpec* const pod = find_pod(others_, one.id.pod);
     if (pod == nullptr && node_.gates().pod_level_resource_managers) {
-      return "its pod may have CPUs as a whole, which no file names";
+      return "its pod may have pod-level CPUs, which no file names";
     }
     if (pod != nullptr && pod->find(one.id.name) == nullptr) {
       return "its pod has no such container";
@@ -147,7 +147,7 @@ class CpuReader {
     if (pod != nullptr && has_pod_entry(node_, *pod) && !cpu_.pods.contains(pod->uid)) {
       return "the CPUs of its pod are not certain";
     }
-    return count || shows_shared_pool() ? "" : "nothing shows that they are no shared pool";
+    return count || shows_shared_pool() ? "" : "they may be a shared pool";
   }
 
   /// Returns true if a shared pool would be seen to overlap: it has the reserved CPUs, or other
@@ -286,14 +286,14 @@ class MemoryReader {
     if (!std::includes(all_.begin(), all_.end(), ids.begin(), ids.end())) {
       return "some are not on this machine";
     }
-    if (all_.size() > 1 && ids == all_) return "as is a container without an assignment";
+    if (all_.size() > 1 && ids == all_) return "a container without an assignment looks the same";
     if (const std::string other = overlapping(one); !other.empty()) {
       return fmt::format("'{}' is bound to other NUMA nodes that overlap", other);
     }
     const bool is_known = find_pod(others_, one.id.pod) != nullptr;
-    return is_known || fills_counters(one, blocks)
-               ? ""
-               : "no file names its request, and it is not all that their counters lack";
+    return is_known || fills_counters(one, blocks) ? ""
+                                                   : "no file names its request, and it alone does "
+                                                     "not account for what their counters lack";
   }
 
   /// Names a container with another group of NUMA nodes that overlaps; "": none.

@@ -7,6 +7,7 @@
 
 #include "pinfold/enforce/group.hpp"
 #include "pinfold/enforce/processes.hpp"
+#include "pinfold/types/named.hpp"
 
 namespace pinfold::enforce {
 namespace {
@@ -80,7 +81,7 @@ Affinity affinity_of(const GroupReader& group) {
 std::string limit_of(const Affinity& affinity) {
   if (!affinity.is_limited()) return "";
   return fmt::format("the CPU affinity of its process {} permits only {}; '{}' widens it",
-                     affinity.main.pid, affinity.cpus.to_string(),
+                     affinity.main.pid, cpus_named(affinity.cpus),
                      widening_command(affinity.main.pid));
 }
 

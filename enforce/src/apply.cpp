@@ -139,8 +139,8 @@ Result<void> set_list(const Step& step, const Group& group) {
   PINFOLD_LET(const auto effective, is_cpus ? effective_cpus(group) : effective_mems(group));
   if (step.set.contains_all(effective)) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("'{}' is effectively on '{}' although its {} is '{}': its parent has "
-                          "none of these, or they are offline",
+              fmt::format("'{}' is effectively on '{}' although its {} is '{}': these are offline, "
+                          "or not in the cpuset of its parent",
                           group.is_adopted() ? group.directory : group.label, effective.to_string(),
                           file, step.set.to_string()));
 }

@@ -67,8 +67,8 @@ Result<void> fill_v1_root(Hierarchy& cpuset) {
     PINFOLD_LET(auto inherited, parent->read("", file));
     if (inherited.empty()) {
       return fail(ErrorCode::kUnsupported,
-                  fmt::format("'{}' is empty, and so is that of the group above: write into both "
-                              "the CPUs or memory nodes that they may use",
+                  fmt::format("'{}' is empty, and so is that of its parent group: write the CPUs "
+                              "or memory nodes that they may use into both",
                               cpuset.root.directory + "/" + file));
     }
     PINFOLD_TRY(cpuset.fs->write("", file, inherited));

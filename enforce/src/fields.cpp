@@ -43,7 +43,8 @@ void describe(Fields& fields, ProcessId& process) {
   fields.type("ProcessId", "A process.");
   fields.may_lack("pid", up_to(process.pid, kMaxPid), "As the service sees it.");
   fields.may_lack("startTime", process.start_time,
-                  "Field 22 of /proc/PID/stat, in ticks, so that no later process is meant.");
+                  "Field 22 of /proc/PID/stat, in ticks, which distinguishes it from a later "
+                  "process with the same id.");
 }
 
 }  // namespace pinfold::enforce

@@ -270,8 +270,8 @@ class Planner {
   [[nodiscard]] Result<void> need_parking(const GroupName& name) const {
     if (!parking_.empty()) return {};
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("no CPU of '{}' is free of exclusive containers, so '{}' cannot "
-                            "get its CPUs without an overlap: reserve at least one CPU",
+                fmt::format("every CPU of '{}' is exclusive to a container, so '{}' cannot get its "
+                            "CPUs without an overlap: reserve at least one CPU",
                             machine_.to_string(), to_string(name)));
   }
 

@@ -97,7 +97,7 @@ TEST_P(CallbackCgroupFs, ANodeKnowsItsOfflineCpus) {
   node = runtime.open();
   char* json = nullptr;
   EXPECT_EQ(pinfold_node_reconcile(node, &json, &error), PINFOLD_NOT_ENFORCED);
-  EXPECT_THAT(error, HasSubstr("container c: has lost CPU 3 of its 2-3, runs on 2"));
+  EXPECT_THAT(error, HasSubstr("container c: lost CPU 3 of its 2-3 and runs on 2"));
   pinfold_free(error);
   pinfold_free(json);
   EXPECT_EQ(runtime.cpus("poda/c"), "2");
@@ -184,7 +184,8 @@ pinfold_code admit_on_full_disk(std::size_t pages) {
   }
   if (code == PINFOLD_NOT_SETTLED) {
     EXPECT_THAT(runtime.log, Contains(std::string("2 ") + error));
-    EXPECT_THAT(error, HasSubstr("stored in the journal, but the kubelet's files are older: "));
+    EXPECT_THAT(error,
+                HasSubstr("stored in the journal, but the kubelet's files are out of date: "));
   }
   pinfold_free(error);
   pinfold_pod_free(answer);

@@ -88,7 +88,7 @@ TEST(NodeConfig, ThatIsForgottenIsAskedFor) {
   EXPECT_THAT(
       error,
       HasSubstr("another configuration of this node (cpuManagerPolicy: 'static' becomes 'none'"));
-  EXPECT_THAT(error, HasSubstr("and no configuration is given: give that of this node"));
+  EXPECT_THAT(error, HasSubstr("and no configuration is given: pass this node's configuration"));
   EXPECT_THAT(error, Not(HasSubstr("reconfigure")));
   pinfold_free(error);
 }

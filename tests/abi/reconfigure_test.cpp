@@ -92,7 +92,7 @@ TEST_F(ReconfigureNode, PodsThatCannotStayNeedAFlag) {
   open(kOne);
   admit("b", 2);
   EXPECT_EQ(reconfigure(0, kThree), PINFOLD_UNSUPPORTED);
-  EXPECT_THAT(message_, HasSubstr("pods that cannot stay: b; nothing has changed"));
+  EXPECT_THAT(message_, HasSubstr("pods that no longer fit: b; nothing has changed"));
   EXPECT_EQ(plan_.at("plan").at("evicted").at(0).at("uid"), "b");
   EXPECT_EQ(runtime_.cpus("podb/c"), "2-3");
   EXPECT_EQ(reconfigure(PINFOLD_RECONFIGURE_EVICT_LOST, kThree), PINFOLD_OK) << message_;

@@ -35,11 +35,11 @@ TEST(AuditCommand, SaysThatANodeIsInOrder) {
                 tree.path() +
                 "/var/lib/kubelet\n"
                 "cgroups: v2   pods: kubepods.slice\n"
-                "running containers: 3, 2 with exclusive CPUs   exclusive CPUs: 2-5\n"
+                "running containers: 3, of which 2 have exclusive CPUs   exclusive CPUs: 2-5\n"
                 "\nNotes\n"
                 "  sandboxes  sandboxes\n"
-                "    3 of them can run on exclusive CPUs 2-5: kubelets do not pin them, and their "
-                "program sleeps\n");
+                "    3 of them can run on exclusive CPUs 2-5: kubelets do not pin sandboxes, and "
+                "their program only sleeps\n");
 }
 
 TEST(AuditCommand, PrintsErrorsFirst) {
@@ -106,7 +106,7 @@ TEST(AuditCommand, EscapesNamesOfProcesses) {
 TEST(AuditCommand, WatchesForOverlaps) {
   const KubeletTree tree;
   EXPECT_EQ(audit(tree.path(), "--watch --for 1").out,
-            "watching every 200 ms   running containers: 3, 2 with exclusive CPUs\n"
+            "watching every 200 ms   running containers: 3, of which 2 have exclusive CPUs\n"
             "0 overlaps still open after 1 s\n");
   tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
   const Outcome outcome = audit(tree.path(), "--watch --for 1 -o json");

@@ -502,8 +502,9 @@ TEST_F(CheckpointOfANode, RepairWritesNothingIfSomethingWouldBeLost) {
   for (const char* const option : {"", " --dry-run", " --dry-run --accept-loss"}) {
     const Outcome outcome = run(command + option);
     EXPECT_EQ(outcome.status, std::string(option).ends_with("loss") ? 0 : 1) << outcome.out;
-    EXPECT_NE(outcome.out.find("could not be saved:\n  pod-b/c            3 CPUs: cannot be read, "
-                               "but '.pinfold_pods' names it\n"),
+    EXPECT_NE(outcome.out.find(
+                  "could not be saved:\n  pod-b/c            3 CPUs: its entry is unreadable, "
+                  "but '.pinfold_pods' names it\n"),
               std::string::npos)
         << outcome.out;
     EXPECT_EQ(contents_of(folder_.path()), before) << option;

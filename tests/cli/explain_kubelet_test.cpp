@@ -59,8 +59,8 @@ TEST_F(ExplainKubelet, ReadsItsStateItsConfigurationAndItsNames) {
   const Outcome large = explain("large.json");
   EXPECT_EQ(large.status, 1) << large.err;
   EXPECT_THAT(large.out,
-              AllOf(HasSubstr("Container main of shop/large needs 3 CPUs, exclusive because it is "
-                              "Guaranteed with whole CPUs; the node has 2 free: 1 missing"),
+              AllOf(HasSubstr("Container main of shop/large needs 3 exclusive CPUs (it is "
+                              "Guaranteed, with whole CPUs); the node has 2 free, 1 too few"),
                     HasSubstr("2 pods are known only from the kubelet's files"),
                     HasSubstr("shop/web/app 2"),
                     HasSubstr(std::string(KubeletTree::kDbUid) + "/postgres 2")));

@@ -58,7 +58,7 @@ constexpr const char* kOffline =
     "CPUs 14-15 of this node are offline (no container has them): no container gets exclusive CPUs "
     "until they are back";
 constexpr const char* kCommands =
-    " ('chcpu --enable 14-15'; if gone for good: 'pinfold reconfigure')";
+    " ('chcpu --enable 14-15'; if they will not return: 'pinfold reconfigure')";
 
 TEST_F(ExplainOffline, APodThatWouldFitWaitsForTheCpus) {
   take_offline(14, 15);
@@ -69,7 +69,7 @@ TEST_F(ExplainOffline, APodThatWouldFitWaitsForTheCpus) {
   EXPECT_THAT(
       explained.out,
       AllOf(HasSubstr("Once they are back: shop/web is admitted: container main has exclusive"),
-            HasSubstr("If they are gone for good: 'pinfold reconfigure' takes them out"),
+            HasSubstr("If they will not return: 'pinfold reconfigure' takes them out"),
             HasSubstr("once CPUs 14-15 are online again: chcpu --enable 14-15\n"),
             Not(HasSubstr("Rejected, "))));
   const Outcome refused = on_node("admit --no-enforce --dry-run", "fits.yaml");

@@ -76,8 +76,7 @@ TEST_F(Explain, ANameIsNotReplacedByALongerText) {
 TEST_F(Explain, WithoutOtherPodsNoneIsInTheWay) {
   ASSERT_EQ(on_node("remove --no-enforce --pod shop/db", "").status, 0);
   EXPECT_THAT(on_node("explain", "web.yaml").out,
-              HasSubstr("No other pod is in the way: this machine has at most 8 CPUs for pods on "
-                        "one NUMA node"));
+              HasSubstr("No other pod is in the way: no NUMA node has more than 8 CPUs for pods"));
 }
 
 TEST_F(Explain, AnAdmissionHasStatus0) {
@@ -251,7 +250,7 @@ TEST_F(Explain, Json) {
                   {"amount", 6000},
                   {"numaNodes", json::array()},
                   {"earlier", false}}));
-  EXPECT_THAT(explained.at("limit").get<std::string>(), HasSubstr("8 CPUs for pods on one NUMA"));
+  EXPECT_THAT(explained.at("limit").get<std::string>(), HasSubstr("more than 8 CPUs for pods"));
   EXPECT_EQ(explained.at("remedies").at(0).at("kind"), "request");
   EXPECT_EQ(explained.at("remedies")
                 .at(0)

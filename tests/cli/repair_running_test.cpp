@@ -89,7 +89,7 @@ TEST_F(RepairRunning, NamesAnOverlapAndWritesNothing) {
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(
       refused.out,
-      AllOf(HasSubstr(fmt::format("'{}/agent' may run on some of them, too", KubeletTree::kLogUid)),
+      AllOf(HasSubstr(fmt::format("'{}/agent' may also run on some of them", KubeletTree::kLogUid)),
             HasSubstr("nothing written: something would be lost")));
   EXPECT_EQ(file(), torn);
 }

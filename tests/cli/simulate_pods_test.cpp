@@ -64,7 +64,7 @@ TEST_F(SimulatePods, ComparesTwoConfigurations) {
   const Outcome text = run("--compare-config a.yaml b.yaml pods.yaml");
   EXPECT_EQ(text.status, 1) << text.err;
   EXPECT_THAT(text.out, HasSubstr("rejected: SMTAlignmentError"));
-  EXPECT_THAT(text.out, HasSubstr("1 pod the same, 0 moved, 1 only rejected by b.yaml"));
+  EXPECT_THAT(text.out, HasSubstr("1 pod unchanged, 0 moved, 1 rejected only by b.yaml"));
   const json compared = run_json("--compare-config a.yaml b.yaml pods.yaml").at("compared");
   EXPECT_EQ(compared.at("pods"),
             json::parse(R"([{"uid": "default_odd", "namespace": "default", "name": "odd",

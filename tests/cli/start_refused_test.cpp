@@ -80,8 +80,8 @@ TEST_F(StartRefused, ReservedCpusThatAContainerHas) {
               AllOf(HasSubstr("not all reserved cpus"),
                     HasSubstr("; this configuration reserves CPUs 2-3 (shop/db/main has them): "
                               "write reservedSystemCPUs: 0-1,8-9, which are free, or return to the "
-                              "earlier configuration, end what has CPUs 2-3, and then change it; "
-                              "no repair of the files keeps such an assignment\n"),
+                              "earlier configuration, remove the pods that have CPUs 2-3, and then "
+                              "change it; repairing the files would release such assignments\n"),
                     Not(HasSubstr("checkpoint repair"))));
   dir_.write("advised.yaml", config("0-1,8-9", "1Gi"));
   EXPECT_EQ(explain("kubelet", "advised.yaml").status, 0);
@@ -138,11 +138,14 @@ TEST_F(StartRefused, OfflineCpusOfAContainer) {
                                    "machine.json --pod-logs logs web.yaml" +
                                    std::string(profile));
     EXPECT_EQ(refused.status, 2);
-    EXPECT_THAT(refused.err,
-                AllOf(HasSubstr("; CPU 4 of the state is offline or gone (shop/db/main has it): if "
-                                "offline, 'chcpu --enable 4' brings it back; no repair of the "
-                                "files keeps such an assignment\n"),
-                      Not(HasSubstr("checkpoint repair"))));
+    EXPECT_THAT(
+        refused.err,
+        AllOf(
+            HasSubstr(
+                "; CPU 4 of the state is offline or no longer exists (shop/db/main has it): if "
+                "offline, 'chcpu "
+                "--enable 4' brings it back; repairing the files would release such assignments\n"),
+            Not(HasSubstr("checkpoint repair"))));
   }
 }
 
@@ -158,8 +161,8 @@ TEST_F(StartRefused, ReservedCpusAreReplacedOnTheirNumaNode) {
   dir_.write("new.yaml", config("0,8", "1Gi"));
   EXPECT_THAT(explain("kubelet", "new.yaml").err,
               HasSubstr("reserves CPU 8 (7a0b51c0/main has it): write reservedSystemCPUs: 0,10, "
-                        "which are free, or return to the earlier configuration, end what has CPU "
-                        "8, and then change it;"));
+                        "which are free, or return to the earlier configuration, remove the pods "
+                        "that have CPU 8, and then change it;"));
   dir_.write("advised.yaml", config("0,10", "1Gi"));
   const Outcome advised = explain("kubelet", "advised.yaml");
   EXPECT_EQ(advised.status, 0) << advised.err;
@@ -176,13 +179,14 @@ TEST_F(StartRefused, FilesOfAnotherMachine) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(
       refused.err,
-      AllOf(HasSubstr("; CPUs 12-15 of the state are offline or gone (no container has them), and "
-                      "the memory has changed, too: these seem to be the files of another machine. "
-                      "If their pods do not run here, delete cpu_manager_state and "
-                      "memory_manager_state; "),
+      AllOf(HasSubstr(
+                "; CPUs 12-15 of the state are offline or no longer exist (no container has them), "
+                "and the "
+                "memory differs, too: the files seem to come from another machine. If their pods "
+                "do not run here, delete cpu_manager_state and memory_manager_state; "),
             HasSubstr("; start: memorymanager: "),
             HasSubstr("NUMA node 0 has 12Gi of memory, in the state 16Gi"),
-            HasSubstr("repairs the files, and nothing is lost\n"), Not(HasSubstr("chcpu"))));
+            HasSubstr("repairs the files without loss\n"), Not(HasSubstr("chcpu"))));
   expect_that_the_repair_works(refused);
 }
 
@@ -192,11 +196,12 @@ TEST_F(StartRefused, ATornFileNamesTheRepairThatWorksAndItsLoss) {
   ASSERT_EQ(torn.status, 0) << torn.err;
   const Outcome refused = explain("kubelet", "config.yaml");
   EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err,
-              AllOf(HasSubstr("; 'cpu_manager_state' is sound; 'pinfold checkpoint repair "
-                              "--accept-loss --config config.yaml --machine machine.json kubelet' "
-                              "repairs the files, and this is lost: "),
-                    HasSubstr("0b7d0c9e/main: its memory, if it had any: cannot be read")));
+  EXPECT_THAT(
+      refused.err,
+      AllOf(HasSubstr(
+                "; 'cpu_manager_state' is sound; 'pinfold checkpoint repair --accept-loss --config "
+                "config.yaml --machine machine.json kubelet' repairs the files, but loses: "),
+            HasSubstr("0b7d0c9e/main: any memory that it had: cannot be read")));
   expect_that_the_repair_works(refused);
 }
 

@@ -269,7 +269,7 @@ void for_rejections(const Check& check) {
 /// Returns whether a container loses its exclusive CPUs, which is named in addition to the smallest
 /// changes.
 bool is_additional(const Remedy& remedy) {
-  return remedy.text.find("then without exclusive CPUs") != std::string::npos;
+  return remedy.text.find("it then has no exclusive CPUs") != std::string::npos;
 }
 
 void check_smallest_request(const Node& node, const NodeState& state, const PodSpec& pod) {

@@ -285,7 +285,7 @@ bool Runner::names_displaced(const std::string& error) {
   const auto seen = containers_in(node_.kernel, model_);
   return std::any_of(seen.begin(), seen.end(), [&](const Seen& one) {
     const CpuSet* const own = model_.node.cpu.assignments.find(one.id);
-    const std::string text = fmt::format("{}' has none of its CPUs", one.group);
+    const std::string text = fmt::format("{}' cannot run on any of its CPUs", one.group);
     return own != nullptr && error.find(text) != std::string::npos &&
            !cpus_around(one.group).intersects(*own);
   });

@@ -26,10 +26,10 @@ cli::Command completion_command(std::function<cli::Command()> program) {
                 .required = true}});
   command.sections = {
       {"Examples",
-       {{"source <(pinfold completion bash)", "Complete in this bash; in ~/.bashrc: in all"},
-        {"pinfold completion zsh", "For zsh: put it into a file _pinfold in a folder of its fpath"},
+       {{"source <(pinfold completion bash)", "In this bash; put it into ~/.bashrc for every bash"},
+        {"pinfold completion zsh", "For zsh: save it as _pinfold in a directory of $fpath"},
         {"pinfold completion fish",
-         "For fish: put it into ~/.config/fish/completions/pinfold.fish"}}}};
+         "For fish: save it as ~/.config/fish/completions/pinfold.fish"}}}};
   command.run = [write, program = std::move(program)] {
     fmt::print("{}", (*write)(program()));
     return static_cast<int>(kYes);

@@ -10,9 +10,9 @@ constexpr const char* kHelp = "pinfold help checkpoint verify";
 /// Documents the exit statuses, on which scripts depend.
 cli::Section exit_statuses() {
   return {"Exit status",
-          {{"0", "Done, admitted, equal; also with a warning"},
+          {{"0", "Success, admitted or equal; also with warnings"},
            {"1",
-            "A negative result, listed below by command. Of commands that change containers also: "
+            "A negative result, listed below by command. For commands that change containers also: "
             "decided and stored, but not applied to the kernel"},
            {"1 of admit, explain", "A pod is rejected"},
            {"1 of audit",
@@ -23,7 +23,7 @@ cli::Section exit_statuses() {
            {"1 of checkpoint diff", "The states differ"},
            {"1 of checkpoint repair", "Something would be lost, or the kubelet would not start"},
            {"1 of checkpoint verify", "None of the selected kubelets loads a file"},
-           {"1 of defragment", "No moves make room for the pod, or none were found"},
+           {"1 of defragment", "No moves that make room for the pod were found"},
            {"1 of doctor", "There is a problem (warnings do not count)"},
            {"1 of predict", "No node admits a pod"},
            {"1 of quiet --restore", "Something could not be restored"},
@@ -102,8 +102,8 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
             {"/var/lib/pinfold/config.yaml", "Default KubeletConfiguration"}}},
           {"See also",
            {{"cgroups(7), cpuset(7), numa(7), lstopo(1)",
-             "The reference of the kubelet's part is https://kubernetes.io/docs/tasks/"
-             "administer-cluster/topology-manager/"}}}}};
+             "Reference for the kubelet's part: "
+             "https://kubernetes.io/docs/tasks/administer-cluster/topology-manager/"}}}}};
 }
 
 }  // namespace pinfold::tools

@@ -21,8 +21,8 @@ constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests 
     {"attach", "Attaches a process."},
     {"remove", "Removes a pod or container."},
     {"releaseUnknown", "Releases held pods."},
-    {"admitHooked", "Of the OCI hook."},
-    {"removeHooked", "Of the OCI hook."},
+    {"admitHooked", "Sent by the OCI hook."},
+    {"removeHooked", "Sent by the OCI hook."},
     {"reconcile", "Reconciles."},
     {"settle", "Brings the state files up to date."},
     {"adopt", "Adopts a control group."},
@@ -33,7 +33,7 @@ constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests 
     {"status", "Reads the node, desired and observed."},
     {"list", "Reads the pods, as desired."},
     {"resize", "Changes the number of a container's exclusive CPUs."},
-    {"prepareHooked", "Of the OCI hook, at precreate."},
+    {"prepareHooked", "Sent by the OCI hook at precreate."},
 }};
 
 /// In the order of AnswerMessage::answer.

@@ -123,7 +123,7 @@ void describe(Fields& fields, ServiceReport& report) {
   fields.type("ServiceReport", "The state of the service.");
   fields.member("busySeconds", report.busy, "Since the current request began.");
   fields.member("following", report.is_following,
-                "No runtime is followed, or one is connected or was so until recently.");
+                "True if no runtime is followed, or if one is connected or was until recently.");
   auto place = pod_resources_of(report);
   fields.member("podResources", place, "Null: the service does not serve it.");
   if (!fields.reads()) return;

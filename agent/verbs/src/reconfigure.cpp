@@ -237,8 +237,9 @@ Result<Reconfigured> defragment(agent::NodeAgent& agent, const Defragment& reque
 Result<void> check_consent(const Reconfigure& request, const Reconfigured& outcome) {
   const auto& evicted = outcome.planned.plan.evicted;
   if (evicted.empty() || request.evict != Evict::kNone) return {};
-  return fail(ErrorCode::kUnsupported, fmt::format("pods that cannot stay: {}; nothing has changed",
-                                                   fmt::join(evicted, ", ")));
+  return fail(
+      ErrorCode::kUnsupported,
+      fmt::format("pods that no longer fit: {}; nothing has changed", fmt::join(evicted, ", ")));
 }
 
 }  // namespace pinfold::verbs

@@ -128,7 +128,7 @@ void describe(Fields& fields, AdmitHooked& request) {
   fields.member("container", request.adoption.container, "");
   fields.member("cgroupPath", request.adoption.directory, kGroupDoc);
   fields.if_set("process", request.process,
-                "The container's first process; without it, the runtime has started none yet.");
+                "The container's first process; absent if the runtime has not started one yet.");
   describe_validated(fields, "manifest", {&request.pod, 1});
 }
 

@@ -62,8 +62,8 @@ std::string cause_text(const Forecast& forecast, std::string_view it) {
     if (growers.size() < kMostNamed) growers.push_back(grower_text(grower, it));
   }
   if (!growers.empty()) return fmt::format("{}", fmt::join(growers, ", "));
-  return fmt::format("{}/s less, and no control group is known to grow like that",
-                     bytes_text(forecast.bytes_per_second));
+  return fmt::format("{} {}/s, and no known control group grows that fast",
+                     it == "it" ? "it loses" : "they lose", bytes_text(forecast.bytes_per_second));
 }
 
 std::string numa_text(const Forecast& forecast) {

@@ -30,7 +30,7 @@ constexpr std::array kOfInterrupts = {
                 "too: 'sysctl kernel.numa_balancing=0'"},
     NoiseRemedy{"NMI", "the watchdog: 'sysctl kernel.nmi_watchdog=0'; else a profiler runs"},
     NoiseRemedy{"PMI", "the watchdog: 'sysctl kernel.nmi_watchdog=0'; else a profiler runs"},
-    NoiseRemedy{"IWI", "follows other interrupts; with 'nohz_full={}' most of it ends"},
+    NoiseRemedy{"IWI", "caused by other interrupts; 'nohz_full={}' ends most of it"},
     NoiseRemedy{"MCP", "boot with 'mce=ignore_ce': corrected memory errors are then not polled"},
     NoiseRemedy{"TRM", "the CPU was too hot: cooling, or a lower power limit"},
 };
@@ -38,8 +38,8 @@ constexpr std::array kOfInterrupts = {
 constexpr std::array kOfSoftirqs = {
     NoiseRemedy{"TIMER", "boot with 'nohz_full={}'"},
     NoiseRemedy{"HRTIMER",
-                "timers of the container's own threads: fewer with a larger slack, "
-                "/proc/PID/timerslack_ns; or the tick: 'nohz_full={}'"},
+                "timers of the container's own threads: raise /proc/PID/timerslack_ns to have "
+                "fewer; or the tick: 'nohz_full={}'"},
     NoiseRemedy{"SCHED", "load balancing: quiet: isolated, or boot with 'nohz_full={}'"},
     NoiseRemedy{"RCU", "boot with 'rcu_nocbs={}'"},
     NoiseRemedy{"NET_RX", "quiet: interrupts (moves the network's interrupts and RPS masks)"},
@@ -116,9 +116,8 @@ std::string remedy_of(const NoiseSource& source, CpuId cpu, const CpuSet& housek
       return of_interrupt(source, cpu, housekeeping);
     case SourceKind::kTimer:
       return fmt::format(
-          "boot with 'nohz_full={}': no tick while a single thread runs; timers of the program "
-          "itself "
-          "are fewer with a larger slack, /proc/PID/timerslack_ns",
+          "boot with 'nohz_full={}': no tick while a single thread runs; to have fewer timers of "
+          "the program itself, raise /proc/PID/timerslack_ns",
           cpu.value);
     case SourceKind::kKernelInterrupt:
       return remedy_in(kOfInterrupts, source.name, cpu);

@@ -41,7 +41,7 @@ Result<void> authenticate(int bus) {
 Result<void> fill(int bus, std::size_t size, std::string& bytes) {
   while (bytes.size() < size) {
     PINFOLD_LET(const auto part, receive(bus, size - bytes.size()));
-    if (part.empty()) return fail(ErrorCode::kUnsupported, "the bus has ended the connection");
+    if (part.empty()) return fail(ErrorCode::kUnsupported, "the bus closed the connection");
     bytes += part;
   }
   return {};

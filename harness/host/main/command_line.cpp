@@ -193,7 +193,7 @@ cli::Command list_command() {
 cli::Command new_command() {
   auto file = std::make_shared<std::string>();
   return {.name = "new",
-          .help = "Write a commented example scenario that can be run as it is",
+          .help = "Write a commented example scenario that can be run as is",
           .options = {{"file", file.get(), "Output file [standard output]"}},
           .run = [=] { return write_new_scenario(*file); },
           .sections = {{"Examples",

@@ -55,6 +55,6 @@ function timelineSection(timeline, colours) {
   return html("div", {}, html("h4", {}, "cpusets over time, as the sampler saw them"),
     html("div", { class: "picture" }, drawTimeline(timeline, colours)),
     [...seen].slice(0, 20).map(([what, times]) => html("div", { class: "overlap" },
-      `✗ ${what}, first at ${seconds(times.from)}, for ${times.took} ms in all`)),
+      `✗ ${what}, first at ${seconds(times.from)}, for ${times.took} ms in total`)),
     leftOut > 0 ? html("p", { class: "soft" }, `${leftOut} shorter times without an overlap are not drawn`) : null);
 }

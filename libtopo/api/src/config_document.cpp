@@ -573,8 +573,8 @@ class Finder {
     for (const auto& [name, value] : other_->items()) {
       if (names.size() < kMost) names.push_back(fmt::format("'{}'", printable(name)));
     }
-    return invalid(fmt::format("not a {}: it has none of its fields, but {}", kConfigKind,
-                               fmt::join(names, ", ")));
+    return invalid(fmt::format("not a {}: the document has none of its fields, only {}",
+                               kConfigKind, fmt::join(names, ", ")));
   }
 
   std::vector<json> configs_;

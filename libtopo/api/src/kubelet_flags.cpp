@@ -251,10 +251,11 @@ tl::unexpected<Error> fail_operand(const std::string& word) {
   const std::string_view advice = word.starts_with('$')
                                       ? "systemd replaces no variables in environment files"
                                       : "the value of a boolean flag follows '='";
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("'{}': expected a flag: a kubelet takes it for a command and does not "
-                          "start; {}",
-                          printable(word), advice));
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format(
+          "'{}': expected a flag; a kubelet takes this for a command and does not start: {}",
+          printable(word), advice));
 }
 
 }  // namespace
@@ -465,7 +466,7 @@ std::string unknown_flags(const KubeletFlags& flags) {
     }
   }
   if (unknown.empty()) return "";
-  return fmt::format("flags that upstream's kubelets do not have and do not start with: {}",
+  return fmt::format("flags that upstream's kubelets do not know, so they would not start: {}",
                      fmt::join(unknown, ", "));
 }
 

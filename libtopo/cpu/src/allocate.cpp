@@ -198,7 +198,7 @@ Admission CpuManager::resize(CpuState& state, const PodView& pod, const Containe
         count >= static_cast<int>(known.size())
             ? fmt::format("keeps its {} and takes {}: {}", cpus_named(known),
                           (cpus - known).to_string(), joined(steps, *machine_))
-            : fmt::format("keeps {}, among them those of its admission, {}, and gives back {}",
+            : fmt::format("keeps {}, including {} from its admission, and releases {}",
                           cpus_named(cpus), baseline.to_string(), (known - cpus).to_string()));
   }
   state.default_set -= cpus;

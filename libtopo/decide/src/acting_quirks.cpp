@@ -108,7 +108,7 @@ std::vector<std::string> consequences(const Node& node, const Decided& decided,
     }
   }
   if (const std::string& error = decided.outcome.start_error; !error.empty()) {
-    all.push_back("after this the kubelet does not start again: " + error);
+    all.push_back("the kubelet then fails to restart: " + error);
   }
   return all;
 }

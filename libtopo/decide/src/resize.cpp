@@ -206,10 +206,9 @@ Result<ResizeDecision> resize(const Node& node, NodeState state, const ResizeReq
     return decided(*std::move(obstacle));
   }
   if (!request.cpu.is_whole()) {
-    return decided(inconsistent(*container, request.cpu, false,
-                                fmt::format("container '{}' has exclusive CPUs, which only a whole "
-                                            "number gives",
-                                            id.name)));
+    return decided(inconsistent(
+        *container, request.cpu, false,
+        fmt::format("container '{}' has exclusive CPUs, which require a whole number", id.name)));
   }
   const CpuSet before = *has;
   const CpuState state_before = state.cpu;

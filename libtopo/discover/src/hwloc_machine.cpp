@@ -162,7 +162,7 @@ void warn_of_missing(const Topology& topology, MachineDescription& description) 
   const std::string_view them = one_or_more(missing, "it", "them");
   description.warnings.push_back(fmt::format(
       "the topology does not describe {} of this machine: {} offline, or the program that exported "
-      "it was not allowed to use {}; 'lstopo --disallowed' exports {}, too",
+      "it was not allowed to use {}; 'lstopo --disallowed' also exports {}",
       cpus_named(missing), one_or_more(missing, "it was", "they were"), them, them));
 }
 

@@ -139,7 +139,7 @@ Result<std::map<std::string, std::uint64_t>> read_hugepages(const KernelTree& tr
     const auto bytes_each = static_cast<std::uint64_t>(size) * 1024;
     constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62U;
     if (bytes_each == 0 || count.value_or(0) > kMaxBytes / bytes_each) {
-      return bad_tree(fmt::format("{}: '{}': expected pages of {} kB below 2^62 bytes in all",
+      return bad_tree(fmt::format("{}: '{}': expected pages of {} kB below 2^62 bytes in total",
                                   tree.shown(path), count.value_or(0), size));
     }
     pages[hugepage_resource(static_cast<std::uint64_t>(size))] = count.value_or(0) * bytes_each;

@@ -101,7 +101,7 @@ std::string summary_of(const PodSpec& pod, std::string_view verb,
 /// Returns the rule by which NUMA nodes won against others that suit every resource as well.
 const char* decided_by(const TopologyManager& manager, NumaMask winner, NumaMask other) {
   if (winner.count() != other.count()) return "the fewest NUMA nodes win";
-  return manager.are_equally_good(winner, other) ? "of equal ones the lower number wins"
+  return manager.are_equally_good(winner, other) ? "on a tie the lower number wins"
                                                  : "the closest NUMA nodes win";
 }
 
@@ -120,9 +120,9 @@ std::string runner_up(const Node& node, const TopologyHint& winner, const Resour
   const MergedHint next = manager.merge(std::vector<ResourceHints>{others}, {});
   const bool is_other = next.best.numa && *next.best.numa != *winner.numa;
   if (is_other && next.best.preferred) {
-    return fmt::format("runner-up: {}, {} enough of everything, too; {}",
+    return fmt::format("runner-up: {}, {} enough of everything; {}",
                        numa_nodes(node.machine().numa_ids(*next.best.numa)),
-                       next.best.numa->is_single() ? "which has" : "which have",
+                       next.best.numa->is_single() ? "which also has" : "which also have",
                        decided_by(manager, *winner.numa, *next.best.numa));
   }
   std::vector<std::string> parts;
@@ -207,10 +207,11 @@ std::string resize_note(const Node& node, const NodeState& state, const Containe
       possible.push_back(count);
       too_many = 0;
     } else if (count > has && ++too_many == 1) {
-      why = fmt::format("{}: {}", count, decision ? describe(*refused) : decision.error().message);
+      why = decision ? fmt::format("{} would be {}", count, describe(*refused))
+                     : fmt::format("{}: {}", count, decision.error().message);
     }
   }
-  std::string text = fmt::format("Container {}: a resize can give it {} CPUs now; ", container.name,
+  std::string text = fmt::format("Container {} can be resized to {} CPUs now; ", container.name,
                                  runs_of(possible));
   if (least < has) {
     text += fmt::format("it keeps {} of its admission; ",
@@ -273,7 +274,7 @@ Explanation of_active_pod(const Node& node, const NodeState& state, const Active
   if (const auto failure = find_failure(node, without, pod.spec, &trace)) {
     out.trace.add("state", kWholePod,
                   "it was admitted when other pods ran; now it would be rejected, " +
-                      failure->why.reason + ", and keeps what it has");
+                      failure->why.reason + ", and keeps its resources");
     out.trace.facts.insert(out.trace.facts.end(), trace.facts.begin(), trace.facts.end());
     return out;
   }
@@ -282,8 +283,8 @@ Explanation of_active_pod(const Node& node, const NodeState& state, const Active
   const auto now = containers_of(node, again.next, *again.next.find(pod.spec.uid));
   if (!have_same_resources(out.containers, now)) {
     out.trace.add("state", kWholePod,
-                  "it was admitted when other pods ran, and keeps what it has; admitted now, it "
-                  "would get what follows");
+                  "it was admitted when other pods ran, and keeps its resources; if admitted "
+                  "now, it would get the following");
   }
   out.trace.facts.insert(out.trace.facts.end(), trace.facts.begin(), trace.facts.end());
   return out;

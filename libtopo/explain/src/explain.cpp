@@ -105,8 +105,8 @@ std::string unknown_requests(const NodeState& state, const PodUid& pod) {
   const Quantity cpus = amount_of(others_held(state, pod), "cpu");
   return fmt::format(
       "{} pod{} known only from the kubelet's files ({}): {} {} counted, and any other requests "
-      "are unknown; name what runs on the node with --running FILE, or pass the manifest{} before "
-      "that of this pod",
+      "are unknown; name what runs on the node with --running FILE, or pass the other manifest{} "
+      "before that of this pod",
       count, count == 1 ? " is" : "s are", explain_detail::listed(names),
       count == 1 ? "its" : "their",
       explain_detail::of_resource(cpus, "cpu", AmountRounding::kDown) +

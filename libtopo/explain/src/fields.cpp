@@ -85,7 +85,7 @@ void describe(Fields& fields, NamedRemedy& named) {
   Remedy& remedy = named.remedy;
   fields.type("Remedy", "A change that gets the pod admitted.");
   fields.member("kind", remedy.kind,
-                "What has to change first. The other members that are there change with it.");
+                "What has to change first. The other members present change with it.");
   fields.member("text", remedy.text, "For people.");
   fields.member("manifest", remedy.pod,
                 "The pod, or with kind \"resize\" the running one, with other requests.");
@@ -154,7 +154,7 @@ void describe(Fields& fields, Explanation& explanation) {
   fields.member("summary", explanation.summary,
                 "What the pod gets; or what it needs, what is missing, and where.");
   fields.member("notes", explanation.notes,
-                "Known bugs of the kubelet that have an effect, and more to know.");
+                "Known bugs of the kubelet that took effect, and other remarks.");
   fields.member("trace", explanation.trace, "The facts of the decision, in order.");
   fields.member("containers", explanation.containers, "Of an admitted pod.");
   fields.member("resources", explanation.table,

@@ -117,7 +117,7 @@ std::vector<Remedy> container_moves(const Failure& failure, Trials& trials) {
   names = first_named(std::move(names), kMostMovesNamed, "more containers");
   const bool may_be_fewer = !plan->optimal && plan->moves.size() > 1;
   return {Remedy{Remedy::Kind::kMoves,
-                 listed(names) + (plan->moves.size() == 1 ? " moves" : " move") +
+                 listed(names) + (plan->moves.size() == 1 ? " is moved" : " are moved") +
                      drawbacks(plan->moves) +
                      (may_be_fewer ? "; the search ended early, so fewer moves may suffice" : ""),
                  std::nullopt,

@@ -248,7 +248,7 @@ std::string holdings(const Failure& failure, const std::set<std::string>& missin
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Returns " and created again after default/web: then with 1 example.com/gpu on NUMA node 1" for a
+/// Returns " and recreated after default/web; it then gets 1 example.com/gpu on NUMA node 1" for a
 /// pod with a device that is missing; "" if it would be rejected.
 std::string after_recreation(const Failure& failure, const std::set<std::string>& missing,
                              const PodUid& uid) {
@@ -258,7 +258,7 @@ std::string after_recreation(const Failure& failure, const std::set<std::string>
   if (!next) return "";
   const Failure then{failure.node, *next, failure.pod,    failure.why,
                      failure.step, {},    failure.amounts};
-  return fmt::format(" and created again after {}: then with {}", name_of(failure.pod),
+  return fmt::format(" and recreated after {}; it then gets {}", name_of(failure.pod),
                      holdings(then, missing, uid));
 }
 

@@ -73,7 +73,7 @@ std::string describe(const PodSpec& pod, const RequestChange& change) {
       change.resource, amount_now(change, rounding),
       change.to.is_zero() ? "none" : change.to.to_string(),
       both ? "requests and limits" : "requests",
-      change.loses_exclusive_cpus ? "; then without exclusive CPUs" : "");
+      change.loses_exclusive_cpus ? "; it then has no exclusive CPUs" : "");
 }
 
 }  // namespace pinfold::explain_detail

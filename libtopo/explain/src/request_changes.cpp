@@ -368,7 +368,7 @@ class RequestSearch {
         });
     if (failure_.why.reason == kUnevenCores && is_aligned &&
         failure_.node.machine().cpus_per_core() > 1) {
-      found.text += fmt::format(": full-pcpus-only gives whole cores of {} CPUs",
+      found.text += fmt::format(": full-pcpus-only assigns whole cores of {} CPUs",
                                 core_sizes(failure_.node.machine()));
     }
     return found;

@@ -43,20 +43,22 @@ void add_other_scope(const Config& config, std::vector<Setting>& all) {
   Setting& setting = all.emplace_back(Setting{
       fmt::format("topologyManagerScope: {} -> {} ({})", config.topology_manager_scope, other,
                   is_container ? "the containers are then aligned together"
-                               : "each container is then aligned by itself"),
+                               : "each container is then aligned separately"),
       config});
   setting.config.topology_manager_scope = other;
 }
 
 void add_looser_policies(const Config& config, std::vector<Setting>& all) {
   const auto now = parse_topology_policy(config.topology_manager_policy);
+  const bool is_pod = config.topology_manager_scope == to_string(TopologyScope::kPod);
   for (const TopologyPolicy policy :
        {TopologyPolicy::kRestricted, TopologyPolicy::kBestEffort, TopologyPolicy::kNone}) {
     if (!now || *now <= policy) continue;  // the enumerators go from loose to strict
     Setting& setting = all.emplace_back(Setting{
-        fmt::format("topologyManagerPolicy: {} -> {} (it may then be on {})",
+        fmt::format("topologyManagerPolicy: {} -> {} ({} may then span {})",
                     config.topology_manager_policy, to_string(policy),
-                    policy == TopologyPolicy::kRestricted ? "several NUMA nodes if it needs them"
+                    is_pod ? "the pod" : "a container",
+                    policy == TopologyPolicy::kRestricted ? "several NUMA nodes if it needs to"
                     : *now == TopologyPolicy::kRestricted ? "more NUMA nodes than it needs"
                                                           : "several NUMA nodes"),
         config});

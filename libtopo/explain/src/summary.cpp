@@ -68,30 +68,30 @@ std::string reserved_there(const Failure& failure, const Missing& missing) {
                            lack.resource == "cpu"
                                ? reserved_cpus(failure, place)
                                : of_resource(place.reserved, lack.resource, AmountRounding::kUp) +
-                                     " there are reserved");
+                                     " there is reserved");
       }
     }
   }
   return "";
 }
 
-/// Returns "until they end, a container can have memory only of NUMA node 0 alone, of NUMA nodes 1
-/// and 2 together, or of others".
+/// Returns "until they end, a container can get memory only from NUMA node 0 alone, from NUMA nodes
+/// 1 and 2 together, or from others".
 std::string tie_rule(const Failure& failure, const std::vector<MemoryTie>& ties) {
   std::vector<std::string> sets;
   std::set<std::int32_t> tied;
   for (const MemoryTie& tie : ties) {
     tied.insert(tie.numa_nodes.begin(), tie.numa_nodes.end());
-    if (sets.size() < kMostNamed) sets.push_back("of " + set_of(tie));
+    if (sets.size() < kMostNamed) sets.push_back("from " + set_of(tie));
   }
   const bool has_others =
       ties.size() > kMostNamed ||
       tied.size() < static_cast<std::size_t>(failure.node.machine().numa_count());
-  if (has_others) sets.emplace_back("of others");
+  if (has_others) sets.emplace_back("from others");
   const std::string last = sets.back();
   sets.pop_back();
   const char* const before = sets.empty() ? "" : sets.size() == 1 ? " or " : ", or ";
-  return fmt::format("until {}, a container can have memory only {}{}{}",
+  return fmt::format("until {}, a container can get memory only {}{}{}",
                      ties.size() == 1 ? "that ends" : "they end", fmt::join(sets, ", "), before,
                      last);
 }
@@ -137,14 +137,14 @@ std::string unusable_siblings(const Failure& failure, const Missing& missing) {
       (failure.node.cpu().reserved_cores() - failure.node.cpu().reserved()) & here;
   if (siblings.empty()) return "";
   return fmt::format(
-      " ({} {} not reserved, but full-pcpus-only gives whole cores, and {} with a reserved CPU)",
+      " ({} {} not reserved, but full-pcpus-only assigns whole cores, and {} with a reserved CPU)",
       cpus_named(siblings), one_or_more(siblings, "is", "are"),
       one_or_more(siblings, "it shares its core", "they share cores"));
 }
 
 std::string lacking_on_several(const Failure& failure, const Missing& missing) {
   return fmt::format(
-      "needs {} on {} NUMA nodes, the fewest that can have it ({}): {} together lack {}{}",
+      "needs {} on {} NUMA nodes, the fewest that suffice ({}): {} together lack {}{}",
       needs(failure.amounts), missing.numa_nodes.size(), policy_of(failure),
       numa_nodes(missing.numa_nodes), needs(missing.amounts), unusable_siblings(failure, missing));
 }
@@ -166,9 +166,9 @@ std::string lacking(const Failure& failure, const std::vector<Missing>& places) 
   }
   const bool may_be_several = failure.node.topology().policy() != TopologyPolicy::kSingleNumaNode;
   std::string text = fmt::format("needs {} on one NUMA node{} ({}): {}", needs(failure.amounts),
-                                 may_be_several ? ", the fewest that can have it" : "",
+                                 may_be_several ? ", the fewest that suffice" : "",
                                  policy_of(failure), fmt::join(parts, ", "));
-  if (places.size() > kMostNamed) text += ", and the others lack no less";
+  if (places.size() > kMostNamed) text += ", and the others lack at least as much";
   const std::string why = because_of(failure, groups_at(failure, named));
   return why.empty() ? text : text + ", but " + why;
 }
@@ -194,7 +194,7 @@ std::string different_widths(const Failure& failure) {
   }
   if (widths.size() < 2) return "";
   return fmt::format(
-      "needs {}, each on the fewest NUMA nodes that can have it and all on the same ones ({}): the "
+      "needs {}, each on the fewest NUMA nodes that suffice and all on the same ones ({}): the "
       "fewest are {}",
       needs(failure.amounts), policy_of(failure), listed(parts));
 }
@@ -270,19 +270,26 @@ std::string misaligned(const Failure& failure) {
   return is_tied ? lacking(failure, places) : conflict(failure);
 }
 
+const char* too_few(const std::string& resource) {
+  return is_memory_resource(resource) ? "too little" : "too few";
+}
+
 /// Explains an amount that exceeds what all NUMA nodes together have free.
 std::string short_on_node(const Failure& failure, const Missing& missing) {
   std::vector<std::string> parts;
   for (const Amounts& lack : missing.amounts) {
     for (const Amounts& amounts : failure.amounts) {
       if (amounts.resource != lack.resource) continue;
-      const char* const why =
-          lack.resource == "cpu" ? ", exclusive because it is Guaranteed with whole CPUs" : "";
-      parts.push_back(
-          fmt::format("needs {}{}; the node has {} free: {} missing",
-                      of_resource(amounts.needed, amounts.resource, AmountRounding::kUp), why,
-                      readable(free_in_all(amounts), AmountRounding::kDown),
-                      readable(lack.needed, AmountRounding::kUp)));
+      std::string needed = of_resource(amounts.needed, amounts.resource, AmountRounding::kUp);
+      if (lack.resource == "cpu") {
+        const std::string count = readable(amounts.needed, AmountRounding::kUp);
+        needed = fmt::format("{} exclusive CPU{} (it is Guaranteed, with whole CPUs)", count,
+                             count == "1" ? "" : "s");
+      }
+      parts.push_back(fmt::format("needs {}; the node has {} free, {} {}", needed,
+                                  readable(free_in_all(amounts), AmountRounding::kDown),
+                                  readable(lack.needed, AmountRounding::kUp),
+                                  too_few(lack.resource)));
     }
   }
   return listed(parts);
@@ -298,8 +305,9 @@ std::string overhead_in(const Failure& failure, const std::string& resource) {
 
 std::string over_requested(const Failure& failure) {
   if (failure.why.reason == kOutOfPods) {
-    return fmt::format("is one pod too many: the node has {}, and {}", other_pods(failure),
-                       pods_limit(failure.node));
+    const std::int64_t others = other_pods(failure);
+    return fmt::format("would exceed the pod limit: the node has {} pod{}, and {}", others,
+                       others == 1 ? "" : "s", pods_limit(failure.node));
   }
   std::vector<std::string> parts;
   for (const Amounts& amounts : failure.amounts) {
@@ -307,7 +315,7 @@ std::string over_requested(const Failure& failure) {
     const std::string needed = of_resource(amounts.needed, amounts.resource, AmountRounding::kUp) +
                                overhead_in(failure, amounts.resource);
     if ((all.free + all.held).is_zero()) {
-      parts.push_back(fmt::format("requests {}, and this node has none for pods", needed));
+      parts.push_back(fmt::format("requests {}, but this node has none for pods", needed));
       continue;
     }
     const std::string free = readable(all.free, AmountRounding::kDown);
@@ -317,8 +325,9 @@ std::string over_requested(const Failure& failure) {
             : fmt::format(
                   "the requests of other pods leave {} of the {} that pods may request", free,
                   of_resource(all.free + all.held, amounts.resource, AmountRounding::kDown));
-    parts.push_back(fmt::format("requests {}, and {}: {} missing", needed, left,
-                                readable(amounts.needed - all.free, AmountRounding::kUp)));
+    parts.push_back(fmt::format("requests {}, but {}, {} {}", needed, left,
+                                readable(amounts.needed - all.free, AmountRounding::kUp),
+                                too_few(amounts.resource)));
   }
   return fmt::format("{}", fmt::join(parts, "; it also "));
 }
@@ -345,17 +354,18 @@ std::string starved(const Failure& failure) {
     if (containers.empty()) continue;
     const Quantity whole = amount_of(failure.pod.resources->requests, resource);
     return fmt::format(
-        "has {} for all its containers, and those with exclusive resources take all of it: nothing "
-        "is left for container{} {}, which would share the rest",
-        of_resource(whole, resource, AmountRounding::kUp), containers.size() == 1 ? "" : "s",
+        "has {} for all its containers, and those with exclusive {} leave none for container{} {}, "
+        "which would share the rest",
+        of_resource(whole, resource, AmountRounding::kUp),
+        std::string_view(resource) == "cpu" ? "CPUs" : resource, containers.size() == 1 ? "" : "s",
         listed(containers));
   }
   for (const char* const resource : {"cpu", "memory"}) {
     const auto shortage = find_init_shortage(failure, resource);
     if (!shortage) continue;
     return fmt::format(
-        "has too little for its init container {}, which needs {}: the sidecars before it leave {} "
-        "of what the pod has as a whole",
+        "has too little for its init container {}, which needs {}: earlier sidecars leave {} of "
+        "the pod's total",
         shortage->container, of_resource(shortage->needed, resource, AmountRounding::kUp),
         readable(shortage->left, AmountRounding::kDown));
   }
@@ -385,15 +395,14 @@ std::string too_few_whole_cores(const Failure& failure) {
     const std::int64_t count = amounts.needed.value();
     if (count % per_core != 0) {
       return fmt::format(
-          "needs {}, and full-pcpus-only gives whole cores only: multiples of {} CPUs here",
+          "needs {}, but full-pcpus-only assigns only whole cores, here multiples of {} CPUs",
           of_resource(amounts.needed, "cpu", AmountRounding::kUp), per_core);
     }
     const auto free = static_cast<std::int64_t>(
         (failure.state.cpu.default_set - failure.node.cpu().reserved_cores()).size());
     return fmt::format(
-        "needs {} in whole cores (full-pcpus-only), and the node has {} free in whole cores: {} "
-        "missing",
-        of_resource(amounts.needed, "cpu", AmountRounding::kUp), free, count - free);
+        "needs {} in whole cores (full-pcpus-only), but the node has {} free in whole cores",
+        of_resource(amounts.needed, "cpu", AmountRounding::kUp), free);
   }
   return needs(failure.amounts);
 }
@@ -418,7 +427,7 @@ std::string nearest_node(const Failure& failure, const Amounts& memory) {
 }
 
 /// Explains memory that the node has free, by the rule of the memory manager: which NUMA nodes may
-/// serve it, and what keeps others from that.
+/// provide it, and what keeps others from that.
 std::string of_memory(const Failure& failure) {
   std::vector<Amounts> memory;
   int fewest = 1;
@@ -433,19 +442,17 @@ std::string of_memory(const Failure& failure) {
   if (!why.empty()) why = ": " + why;
   if (serving.empty()) {
     return fmt::format(
-        "needs {}, which the node has free, but not on NUMA nodes that may serve it "
-        "together{}{}",
+        "needs {}, which the node has free, but not on NUMA nodes that may provide it together{}{}",
         needs(memory), memory.size() == 1 ? nearest_node(failure, memory.front()) : "", why);
   }
   if (static_cast<int>(serving.size()) > fewest) {
-    return fmt::format(
-        "needs {} on {}, the fewest that can have it, and now only {} may serve it{}",
-        needs(memory), fewest == 1 ? "one NUMA node" : fmt::format("{} NUMA nodes", fewest),
-        numa_nodes(serving), why);
+    return fmt::format("needs {} on {}, the fewest that suffice, and now only {} may provide it{}",
+                       needs(memory),
+                       fewest == 1 ? "one NUMA node" : fmt::format("{} NUMA nodes", fewest),
+                       numa_nodes(serving), why);
   }
   return fmt::format(
-      "needs {}, which {} may serve, but the NUMA nodes of its affinity may not serve it "
-      "together{}",
+      "needs {}, which {} may provide, but the NUMA nodes of its affinity may not be combined{}",
       needs(memory), numa_nodes(serving), why);
 }
 
@@ -490,6 +497,12 @@ std::vector<std::string> starved_containers(const Failure& failure, const std::s
 
 namespace {
 
+std::string assigner(const std::string& source) {
+  if (source == "cpu") return "the CPU manager";
+  if (source == "devices") return "the device manager";
+  return fmt::format("hint provider '{}'", source);
+}
+
 std::string need(const Failure& failure) {
   if (failure.step.source == kRequests) return over_requested(failure);
   if (auto text = starved(failure); !text.empty()) return text;
@@ -507,9 +520,9 @@ std::string need(const Failure& failure) {
   if (failure.step.source == "memory") return of_memory(failure);
   const std::string& cause = failure.why.cause.empty() ? failure.why.message : failure.why.cause;
   if (failure.amounts.empty())
-    return fmt::format("gets nothing from {}: {}", failure.step.source, cause);
-  return fmt::format("needs {}, which the node has free, but cannot get it: {}",
-                     needs(failure.amounts), cause);
+    return fmt::format("gets nothing from {}: {}", assigner(failure.step.source), cause);
+  return fmt::format("needs {}, which the node has free, but {} failed: {}", needs(failure.amounts),
+                     assigner(failure.step.source), cause);
 }
 
 /// Returns whether some NUMA node has more of a resource for pods than `most`.
@@ -519,8 +532,9 @@ bool has_more_somewhere(const Amounts& amounts, const Quantity& most) {
                      [&](std::int32_t id) { return free_at(amounts, id) > most; });
 }
 
-/// Returns "this machine has at most 16Gi of memory for pods on one NUMA node", or "on NUMA node 0"
-/// if another one has more, but cannot be used, for instance because of devices.
+/// Returns "no NUMA node has more than 16Gi of memory for pods", or "this machine has at most 16Gi
+/// of memory for pods on NUMA node 0" if another one has more, but cannot be used, for instance
+/// because of devices.
 std::string most(const Failure& alone, const Missing& missing) {
   std::vector<std::string> parts;
   bool is_named = false;
@@ -536,7 +550,6 @@ std::string most(const Failure& alone, const Missing& missing) {
   }
   const std::size_t width = missing.numa_nodes.size();
   std::string where = width == 0 ? " for pods" : fmt::format(" for pods on {} NUMA nodes", width);
-  if (width == 1) where = " for pods on one NUMA node";
   if (width == 1 && is_named) where = " for pods on " + numa_nodes(missing.numa_nodes);
   if (parts.size() == 1 && is_nothing) {
     const std::string& resource = missing.amounts.front().resource;
@@ -546,6 +559,9 @@ std::string most(const Failure& alone, const Missing& missing) {
     }
     return fmt::format("this machine has no {}{}", resource == "cpu" ? "CPUs" : resource,
                        is_named ? where : " for pods");
+  }
+  if (width == 1 && !is_named) {
+    return fmt::format("no NUMA node has more than {} for pods", listed(parts));
   }
   return fmt::format("this machine has at most {}{}", listed(parts), where);
 }
@@ -567,7 +583,7 @@ std::string summarize_limit(const Failure& failure, const Failure& alone) {
   const std::string text = need(alone);
   if (alone.step.object == failure.step.object && text == need(failure)) {
     return failure.state.pods.empty() && failure.state.held.empty()
-               ? "the node has none"
+               ? "the node runs none"
                : "a node without other pods rejects it for the same reason";
   }
   return alone.is_whole_pod() ? "it " + text

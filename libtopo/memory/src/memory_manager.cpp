@@ -71,7 +71,7 @@ const char* describe(place::MemoryChoice::Why why) {
     case place::MemoryChoice::Why::kAffinity:
       break;
   }
-  return "the affinity of the topology manager has enough";
+  return "the topology manager's affinity has enough";
 }
 
 /// Fails if more is reserved than a NUMA node has.

@@ -298,7 +298,7 @@ std::string PodQuery::why_not_aligned(std::size_t node,
     return fmt::format("no zone has {}: {}", all, fmt::join(fits, ", "));
   }
   if (least != most) {
-    return fmt::format("{}: no number of zones is preferred for every resource",
+    return fmt::format("{}: the resources prefer different numbers of zones",
                        fmt::join(widths, ", "));
   }
   return fmt::format("needs {}, and no {} have {} free", counted_zones(most), most, all);

@@ -22,7 +22,7 @@ void describe(Fields& fields, PlanCost& cost) {
   fields.type("PlanCost",
               "The cost of a plan. Plans are compared in the order evictedPodCount, "
               "againstRulesPodCount, movedContainerCount, movedCpuCount, movedBytes.");
-  fields.member("evictedPodCount", cost.pods_evicted, "Pods that cannot stay.");
+  fields.member("evictedPodCount", cost.pods_evicted, "Pods that no longer fit.");
   fields.member("againstRulesPodCount", cost.pods_against_rules,
                 "Pods that stay although the new rules would reject them.");
   fields.member("movedContainerCount", cost.containers_moved, "Containers that move.");

@@ -13,12 +13,12 @@
 namespace pinfold::planning {
 namespace {
 
-/// Returns "CPU 1 is reserved now", "CPUs 1-2 are reserved now".
+/// Returns "CPU 1 is now reserved", "CPUs 1-2 are now reserved".
 std::string about_cpus(const CpuSet& cpus, const char* one, const char* more) {
   return fmt::format("{} {}", cpus_named(cpus), one_or_more(cpus, one, more));
 }
 
-/// Returns what a container had that the new node cannot give it: "CPUs 0-1 are reserved now"; ""
+/// Returns what a container had that the new node cannot give it: "CPUs 0-1 are now reserved"; ""
 /// if there is nothing.
 std::string what_is_gone(const Node& node, const Part& had) {
   const Part before = verbatim(node, had);
@@ -26,7 +26,7 @@ std::string what_is_gone(const Node& node, const Part& had) {
     const CpuSet gone = *before.cpus - node.machine().all_cpus();
     if (!gone.empty()) return about_cpus(gone, "no longer exists", "no longer exist");
     const CpuSet reserved = *before.cpus & node.cpu().reserved();
-    if (!reserved.empty()) return about_cpus(reserved, "is reserved now", "are reserved now");
+    if (!reserved.empty()) return about_cpus(reserved, "is now reserved", "are now reserved");
   }
   for (const MemoryBlock& block : before.memory) {
     for (const std::int32_t id : block.numa_affinity) {
@@ -78,7 +78,7 @@ std::string why_moved(const SearchProblem& problem, const PodCase& pod,
   if (pod.is_joint && !pod.keep_allowed) {
     return "the rules would not admit its pod with its CPUs and memory";
   }
-  return "other containers need what it has";
+  return "other containers need its resources";
 }
 
 /// A container can lose what one of the managers gave it and keep what the other gave it.
@@ -96,7 +96,7 @@ std::string why(const SearchProblem& problem, const PodCase& pod,
   switch (container.change) {
     case Change::kKept:
       return container.cpus_after || !container.memory_after.empty()
-                 ? "the rules allow what it has"
+                 ? "the rules allow its resources"
                  : "it has no exclusive CPUs or NUMA nodes, before or after";
     case Change::kMoved:
       return why_moved(problem, pod, container);
@@ -105,7 +105,7 @@ std::string why(const SearchProblem& problem, const PodCase& pod,
     case Change::kBecomesShared:
       return why_shared(container);
     case Change::kKeptAgainstRules:
-      return "the rules would reject its pod, and what it has is still free";
+      return "the rules would reject its pod, and its resources are still free";
     case Change::kEvicted:
       break;
   }
@@ -137,7 +137,7 @@ void report_held(const SearchProblem& problem, const PodUid& uid,
     if (!problem.held_evicted.contains(uid)) {
       const Part after = verbatim(node, before);
       PlannedContainer kept = planned({uid, name}, before, after);
-      kept.why = "its pod is not active, and what it has is still free";
+      kept.why = "its pod is not active, and its resources are still free";
       containers.push_back(std::move(kept));
       continue;
     }

@@ -146,8 +146,8 @@ Result<Settings> parse_settings(std::string_view yaml) {
   }
   if (settings.publish && settings.nri && settings.nri->mode == NriMode::kObserve) {
     return fail(ErrorCode::kInvalidArgument,
-                "publish: expected 'nri.mode: enforce': in mode observe no container is where the "
-                "state says");
+                "publish: expected 'nri.mode: enforce': in mode observe containers do not run "
+                "where the state says");
   }
   return settings;
 }

@@ -59,7 +59,7 @@ TEST_P(AffinityOfAgent, IsANoteOfStatusAndReconcileAndNoDrift) {
   EXPECT_EQ(affinity.at("threadCount"), 1);
   EXPECT_EQ(affinity.at("narrowedThreadCount"), 1);
   EXPECT_EQ(affinity.at("note"),
-            "the CPU affinity of its process 7 permits only 1-2; "
+            "the CPU affinity of its process 7 permits only CPUs 1-2; "
             "'taskset -apc 0-4095 7' widens it");
   for (int round = 0; round < 2; ++round) {  // it is not fought
     const auto report = reconcile(agent);
@@ -68,7 +68,7 @@ TEST_P(AffinityOfAgent, IsANoteOfStatusAndReconcileAndNoDrift) {
     EXPECT_THAT(report->remaining, IsEmpty());
     EXPECT_THAT(
         report->notes,
-        ElementsAre(HasSubstr("poda/c: the CPU affinity of its process 7 permits only 1-2")));
+        ElementsAre(HasSubstr("poda/c: the CPU affinity of its process 7 permits only CPUs 1-2")));
     EXPECT_EQ(to_json(*report).at("ok"), true);
     EXPECT_EQ(to_json(*report).at("notes").size(), 1U);
   }

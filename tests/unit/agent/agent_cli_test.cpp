@@ -290,15 +290,15 @@ TEST_F(AgentCli, AnswersAndWarnsAfterTheMachineHasChanged) {
                                     "admit --dry-run web.yaml", "oci-resources --pod web"}) {
     const Answer answer = agent(command);
     EXPECT_EQ(answer.status, 0) << command << ": " << answer.text;
-    EXPECT_THAT(answer.text,
-                HasSubstr("pinfold: warning: the machine differs from the state's: " + change))
+    EXPECT_THAT(
+        answer.text,
+        HasSubstr("pinfold: warning: the machine differs from the one in the state: " + change))
         << command;
   }
   const Answer status = agent("status");
-  EXPECT_THAT(status.text,
-              HasSubstr("The machine differs from the state's ('pinfold reconfigure' adapts the "
-                        "state):\n  " +
-                        change + "\n"));
+  EXPECT_THAT(status.text, HasSubstr("The machine differs from the one in the state ('pinfold "
+                                     "reconfigure' adapts the state):\n  " +
+                                     change + "\n"));
   put("other.yaml", pod_yaml("other", 1));
   EXPECT_EQ(agent("admit", "other.yaml").status, 0);
   EXPECT_EQ(agent("remove", "--pod other").status, 0);
@@ -471,8 +471,8 @@ TEST_F(AgentCli, ResizesAContainer) {
   EXPECT_THAT(refused.text, HasSubstr("not resized, Infeasible: prohibitedCPUAllocation Error"));
   EXPECT_THAT(refused.text, HasSubstr("\n  container 'main' keeps the CPUs of its admission, 1-2"));
   EXPECT_THAT(agent("explain", "--pod web").text,
-              HasSubstr("Container main: a resize can give it 2-3 CPUs now; it keeps CPUs 1-2 of "
-                        "its admission; 4: Infeasible: Node didn't have enough capacity"));
+              HasSubstr("Container main can be resized to 2-3 CPUs now; it keeps CPUs 1-2 of its "
+                        "admission; 4 would be Infeasible: Node didn't have enough capacity"));
   const auto json = nlohmann::json::parse(agent("resize", "web --cpu 2 -o json").text);
   EXPECT_EQ(json["container"], "main");
   EXPECT_EQ(json["pod"]["name"], "web");

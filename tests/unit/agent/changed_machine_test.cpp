@@ -227,7 +227,7 @@ TEST(MachineDifferences, NameWhatHasChanged) {
        {"NUMA node 0: distances 10 21 become (unknown)",
         "NUMA node 1: distances 21 10 become (unknown)"}},
       {move_cache, {"CPU 3 has another L3 cache"}},
-      {add_device, {"the devices of 'example.com/gpu' are others or elsewhere: 0 before, 1 now"}},
+      {add_device, {"the devices of 'example.com/gpu' changed or moved: 0 before, 1 now"}},
       {[](MachineDescription&) {}, {}},
   };
   for (const auto& row : rows) {
@@ -289,7 +289,7 @@ TEST_F(ChangedMachine, NeverAllocatesMemoryThatIsGone) {
       agent->admit({pod("b", {guaranteed("c", 2)}), pod("s", {best_effort("c")})});
   ASSERT_TRUE(outcomes) << outcomes.error().message;
   ASSERT_TRUE(outcomes->front().rejection);
-  EXPECT_THAT(outcomes->front().rejection->message, HasSubstr("memory are allocated and "));
+  EXPECT_THAT(outcomes->front().rejection->message, HasSubstr("memory is allocated and "));
   EXPECT_FALSE(outcomes->back().rejection) << "it needs none of that memory";
   EXPECT_EQ(agent->state().node.find(PodUid("b")), nullptr);
 }
@@ -301,7 +301,7 @@ TEST_F(ChangedMachine, SaysWhatIsAllocatedOfMemoryThatIsGone) {
       kStatic);
   ASSERT_TRUE(agent) << agent.error().message;
   EXPECT_THAT(agent->machine_changes(),
-              Contains("NUMA node 0: 64Mi of memory are allocated and 1Gi reserved, but the "
+              Contains("NUMA node 0: 64Mi of memory is allocated and 1Gi is reserved, but the "
                        "machine now has only 1056Mi"));
 }
 

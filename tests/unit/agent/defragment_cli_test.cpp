@@ -90,7 +90,7 @@ TEST_F(DefragmentCli, ADryRunPrintsTheMovesAndStoresNothing) {
   EXPECT_THAT(planned.out, HasSubstr("default/a  main       moved   1 -> 6"));
   EXPECT_THAT(planned.out, HasSubstr("default/a/main  1 CPU  cpuset.cpus := "));
   EXPECT_THAT(planned.out, HasSubstr(", then cpuset.cpus := 6"));
-  EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keeps what it has; 1 moves, 1 CPU; no "
+  EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keeps its resources; 1 moves, 1 CPU; no "
                                      "plan costs less"));
   EXPECT_THAT(planned.out, HasSubstr("before\n"));
   EXPECT_THAT(planned.out, Not(HasSubstr("the node is the same")));
@@ -195,8 +195,8 @@ TEST_F(DefragmentCli, ExplainSuggestsIt) {
                               " explain --state-dir state --machine node.json new.yaml");
   EXPECT_EQ(rejected.status, 1) << rejected.err;
   EXPECT_THAT(rejected.out,
-              HasSubstr("if default/a/main (CPU 1 -> 6) moves: pinfold defragment --for new.yaml "
-                        "--state-dir state --machine node.json --no-enforce\n"));
+              HasSubstr("if default/a/main (CPU 1 -> 6) is moved: pinfold defragment --for "
+                        "new.yaml --state-dir state --machine node.json --no-enforce\n"));
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ void expect_not_settled(const Outcome& admitted) {
               HasSubstr("No space left on device"));
   EXPECT_THAT(admitted.err,
               HasSubstr(R"({"warning":{"code":"not settled","message":"stored in the journal, but )"
-                        "the kubelet's files are older: "));
+                        "the kubelet's files are out of date: "));
 }
 
 TEST_F(FullDisk, AWriteFailsOrIsStoredAndSaysWhatIsNotSettled) {

@@ -63,7 +63,7 @@ spec: {containers: [{name: main, resources: {limits: {cpu: 1, memory: 64Mi}}}]}
 TEST_F(ProfileCli, IsTheDefaultWhereNothingIsKnown) {
   ASSERT_THAT(node("admit web.yaml"), Not(HasSubstr("profile")));
   EXPECT_THAT(node("status"),
-              HasSubstr("profile fixed: the default, as the kubelet's version is not known"));
+              HasSubstr("profile fixed: the default; the kubelet's version is unknown"));
 }
 
 TEST_F(ProfileCli, FollowsTheStateFilesAndRemembersThem) {
@@ -111,12 +111,13 @@ spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 64Mi}}}]}
 )");
   const std::string kubelet = " --profile kubelet-1.36";
   EXPECT_THAT(node("admit all.yaml" + kubelet, "strict.yaml"),
-              HasSubstr("after this the kubelet does not start again"));
-  EXPECT_THAT(node("remove --pod u-1" + kubelet, "strict.yaml"),
-              HasSubstr("default cpuset cannot be empty; exclusive CPUs have used up the shared "
-                        "pool, and a kubelet does not start without one: 'pinfold remove --pod UID "
-                        "--state-dir state --config strict.yaml --machine node.json --profile "
-                        "fixed --no-enforce' ends a pod"));
+              HasSubstr("the kubelet then fails to restart"));
+  EXPECT_THAT(
+      node("remove --pod u-1" + kubelet, "strict.yaml"),
+      HasSubstr(
+          "default cpuset cannot be empty; exclusive CPUs have used up the shared pool, and a "
+          "kubelet does not start without one: 'pinfold remove --pod UID --state-dir state "
+          "--config strict.yaml --machine node.json --profile fixed --no-enforce' removes a pod"));
   EXPECT_THAT(node("remove --pod u-1 --profile fixed", "strict.yaml"), Not(HasSubstr("rror")));
   EXPECT_THAT(node("admit all.yaml" + kubelet, "strict.yaml"), HasSubstr("admitted"));
 }

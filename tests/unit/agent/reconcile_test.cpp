@@ -68,10 +68,11 @@ TEST_P(ReconcileTest, ARejectionSaysThatCpusAreOffline) {
   const AdmitOutcome& outcome = preview->outcomes.front();
   ASSERT_TRUE(outcome.rejection);
   ASSERT_FALSE(outcome.notes.empty());
-  EXPECT_THAT(outcome.notes.front(),
-              HasSubstr("CPU 5 of this node is offline (no container has it): no container gets "
-                        "exclusive CPUs until it is back ('chcpu --enable 5'; if gone for good: "
-                        "'pinfold reconfigure')"));
+  EXPECT_THAT(
+      outcome.notes.front(),
+      HasSubstr("CPU 5 of this node is offline (no container has it): no container gets "
+                "exclusive CPUs until it is back ('chcpu --enable 5'; if it will not return: "
+                "'pinfold reconfigure')"));
   EXPECT_EQ(traces.front().facts.front().text, outcome.notes.front());
 }
 
@@ -113,12 +114,12 @@ TEST_P(ReconcileTest, ContainersLoseCpusThatAreOffline) {
   }
   const CpuSet offline = {2, 3, 5};
   NodeAgent agent = world_.open(offline);
-  EXPECT_THAT(lost_cpus(agent.node(), agent.state(), agent.offline()),
-              UnorderedElementsAre(
-                  "default/x, container a: has lost CPU 2 of its 1-2, runs on 1",
-                  "default/x, container b: has lost CPU 3 of its 3, runs on 0,4,6-7 of the shared "
-                  "pool",
-                  "shared pool: has lost CPU 5, 0,4,6-7 left"));
+  EXPECT_THAT(
+      lost_cpus(agent.node(), agent.state(), agent.offline()),
+      UnorderedElementsAre(
+          "default/x, container a: lost CPU 2 of its 1-2 and runs on 1",
+          "default/x, container b: lost CPU 3 of its 3 and runs on 0,4,6-7 of the shared pool",
+          "shared pool: lost CPU 5, 0,4,6-7 left"));
   const auto report = reconcile(agent);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->remaining.size(), 3U);
@@ -144,7 +145,7 @@ TEST_P(ReconcileTest, WithoutASharedPoolContainersRunOnWhatIsExclusiveToNobody) 
   }
   NodeAgent agent = world_.try_open(config, {}, {7}).value();
   EXPECT_THAT(lost_cpus(agent.node(), agent.state(), agent.offline()),
-              ElementsAre("shared pool: has lost CPU 7, none left: its containers run on 0"));
+              ElementsAre("shared pool: lost CPU 7, none left: its containers run on 0"));
   EXPECT_TRUE(reconcile(agent).has_value());
   EXPECT_EQ(world_.cpus("pods/c"), "0");
   EXPECT_THAT(agent.find_drift().value(), IsEmpty());

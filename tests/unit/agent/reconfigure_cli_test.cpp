@@ -74,10 +74,10 @@ TEST_F(ReconfigureCli, ADryRunPrintsThePlanAndStoresNothing) {
   EXPECT_THAT(planned.out, HasSubstr("reservedSystemCPUs: '0' becomes '0-1'"));
   EXPECT_THAT(planned.out, HasSubstr("default/db  main       moved   1 -> "));
   EXPECT_THAT(planned.out, Not(HasSubstr("default/web  main")));
-  EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keeps what it has; 1 moves, 1 CPU; no "
+  EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keeps its resources; 1 moves, 1 CPU; no "
                                      "plan costs less"));
   EXPECT_THAT(planned.out, HasSubstr("default/db/main runs on shared CPUs for a moment"));
-  EXPECT_THAT(planned.out, HasSubstr("--no-enforce: Pinfold performs none of these steps"));
+  EXPECT_THAT(planned.out, HasSubstr("--no-enforce: Pinfold does not perform these steps"));
   EXPECT_THAT(planned.out, HasSubstr("before\n"));
   EXPECT_EQ(cpus("db"), "1");
   EXPECT_EQ(get("state/config.yaml"), kOld);
@@ -137,7 +137,7 @@ TEST_F(ReconfigureCli, PodsThatCannotStayNeedConsent) {
   EXPECT_EQ(run("reconfigure --dry-run --config three.yaml --evict lost " + machine_).status, 0);
   const auto refused = run("reconfigure --config three.yaml " + machine_);
   EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.err, HasSubstr("pods that cannot stay: default_web; nothing has changed"));
+  EXPECT_THAT(refused.err, HasSubstr("pods that no longer fit: default_web; nothing has changed"));
   EXPECT_EQ(cpus("web"), "2-3");
   EXPECT_EQ(get("state/config.yaml"), kOld);
   ASSERT_EQ(run("reconfigure --config three.yaml --evict lost " + machine_).status, 0);
@@ -204,7 +204,7 @@ TEST_F(ReconfigureCli, FollowsTheKubeletThatWroteTheFiles) {
   put("old.yaml", kOld);
   const auto done = run("reconfigure --from old.yaml --config new.yaml -o json " + machine_);
   ASSERT_EQ(done.status, 1) << "a held pod has CPU 1: " << done.out << done.err;
-  EXPECT_THAT(done.err, HasSubstr("pods that cannot stay: default_db"));
+  EXPECT_THAT(done.err, HasSubstr("pods that no longer fit: default_db"));
   const auto evicted =
       run("reconfigure --from old.yaml --config new.yaml --evict lost -o json " + machine_);
   ASSERT_EQ(evicted.status, 0) << evicted.err;
@@ -227,7 +227,7 @@ TEST_F(ReconfigureCli, NeedsTheMachineOfAKubeletsDirectory) {
   EXPECT_THAT(refused.err, HasSubstr("name the previous one with --from-machine"));
   const auto done = run(arguments + " --from-machine node.json");
   EXPECT_EQ(done.status, 0) << done.err;
-  EXPECT_THAT(done.out, HasSubstr("machine: CPU 7 is gone"));
+  EXPECT_THAT(done.out, HasSubstr("machine: CPU 7 no longer exists"));
 }
 
 /// A kubelet started with another configuration does not know .pinfold_node.

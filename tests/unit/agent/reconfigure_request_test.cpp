@@ -130,7 +130,7 @@ TEST_F(ReconfigureRequests, PodsThatCannotStayNeedConsent) {
   ASSERT_TRUE(refused) << refused.error().message;
   EXPECT_FALSE(refused->is_applied);
   EXPECT_EQ(verbs::check_consent(request, *refused).error().message,
-            "pods that cannot stay: x, y; nothing has changed");
+            "pods that no longer fit: x, y; nothing has changed");
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
   EXPECT_EQ(world_.file("config.yaml"), "");
 }

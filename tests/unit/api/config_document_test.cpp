@@ -182,7 +182,7 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
       {"kubelet: an object: expected a KubeletConfiguration", "dns: {}\nkubelet: {q: 1}"},
       {"a part of a Gardener Shoot", "kubernetes: {kubelet: {cpuManagerPolicy: static}}"},
       {"kind: 'List': expected", "kind: List\nitems: []"},
-      {"not a KubeletConfiguration: it has none of its fields, but 'devices', 'name'",
+      {"not a KubeletConfiguration: the document has none of its fields, only 'devices', 'name'",
        R"({"name": "a", "devices": []})"},
       {"2 kubelet configurations: expected one",
        "kind: KubeletConfiguration\n---\nkind: KubeletConfiguration"},

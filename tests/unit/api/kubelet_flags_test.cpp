@@ -58,8 +58,8 @@ TEST(KubeletFlags, ThatPreventAStartAreErrors) {
       {{"--memory-manager-policy="}, "flag '--memory-manager-policy': '': expected a name"},
       {{"--topology-manager-scope="}, "flag '--topology-manager-scope': '': expected a name"},
       {{"${A}", "--v=2"},
-       "'${A}': expected a flag: a kubelet takes it for a command and does not "
-       "start; systemd replaces no variables in environment files"},
+       "'${A}': expected a flag; a kubelet takes this for a command and does not start: systemd "
+       "replaces no variables in environment files"},
       {{"--seccomp-default=perhaps"}, "flag '--seccomp-default': 'perhaps': expected true or"},
   };
   for (const auto& one : cases) {
@@ -213,10 +213,11 @@ TEST(KubeletFlags, ThatNoKubeletKnowsPreventItsStart) {
 TEST(KubeletFlags, OfAVendorAreAWarning) {
   const KubeletFlags flags = {{"--pod-sysctls", "net.core.somaxconn=1024"}, {"--v", "2"}};
   EXPECT_TRUE(check_flags(flags));
-  EXPECT_THAT(flag_warnings(flags),
-              testing::ElementsAre(
-                  "flags that upstream's kubelets do not have and do not start with: --pod-sysctls",
-                  "flags without effect here: --v"));
+  EXPECT_THAT(
+      flag_warnings(flags),
+      testing::ElementsAre(
+          "flags that upstream's kubelets do not know, so they would not start: --pod-sysctls",
+          "flags without effect here: --v"));
   KubeletFlags many;
   for (int i = 0; i < 100; ++i) many["--zzz" + std::to_string(i)] = "";
   EXPECT_FALSE(check_flags(many));
@@ -229,10 +230,10 @@ TEST(KubeletFlags, ThatWereRemovedPreventAStart) {
   EXPECT_TRUE(check_flags(flags)) << "an older kubelet has them";
   EXPECT_THAT(
       flag_warnings(flags),
-      testing::ElementsAre("flags that upstream's kubelets do not have and do not start with: "
-                           "--network-plugin (removed in 1.24), --pod-infra-container-image "
-                           "(removed in 1.35)",
-                           "flags without effect here: --container-runtime-endpoint"));
+      testing::ElementsAre(
+          "flags that upstream's kubelets do not know, so they would not start: --network-plugin "
+          "(removed in 1.24), --pod-infra-container-image (removed in 1.35)",
+          "flags without effect here: --container-runtime-endpoint"));
 }
 
 /// The flags of kubelets up to 1.38, also those that are removed, and of their libraries.

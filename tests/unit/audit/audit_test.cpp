@@ -46,8 +46,8 @@ std::vector<std::string> lines_of(const Report& report) {
 }
 
 const char* const kSandboxes =
-    "note sandboxes sandboxes: 3 of them can run on exclusive CPUs 2-5: kubelets do not pin them, "
-    "and their program sleeps";
+    "note sandboxes sandboxes: 3 of them can run on exclusive CPUs 2-5: kubelets do not pin "
+    "sandboxes, and their program only sleeps";
 
 class AuditedNode : public testing::TestWithParam<TreeKind> {};
 
@@ -118,9 +118,9 @@ TEST_P(AuditedNode, NamesAContainerThatCannotUseAllItsCpus) {
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report),
               ElementsAre("warning affinity shop/web/app: the CPU affinity of its process 1001 "
-                          "permits only 2",
+                          "permits only CPU 2",
                           "note affinity shop/log/agent: the CPU affinity of its process 1003 "
-                          "permits only 0-1",
+                          "permits only CPUs 0-1",
                           kSandboxes));
   EXPECT_EQ(report.findings[0].observed, "2");
   EXPECT_EQ(report.findings[0].expected, "2-3");

@@ -149,8 +149,8 @@ TEST(Forecast, WithoutGroupsEachNumaNodeCounts) {
   ASSERT_EQ(last.size(), 1U);
   EXPECT_EQ(last.front().numa_nodes, kOne);
   EXPECT_EQ(to_string(last.front()),
-            "NUMA 1 is out of memory in about 40 s: 100Mi/s less, and no control group is known "
-            "to grow like that");
+            "NUMA 1 is out of memory in about 40 s: it loses 100Mi/s, and no known control group "
+            "grows that fast");
 }
 
 TEST(Forecast, WhatIsFarAwayIsNone) {

@@ -118,7 +118,7 @@ TEST(RepairRunning, CpusThatNotAllShareAreLost) {
              {.running = {running("b", "4-5"), shared("s", "0-3,6-15"), shared("t", "0-3,8-15")}});
   EXPECT_EQ(repaired.lost,
             (std::vector<Note>{{"cpu_manager_state",
-                                "CPUs 6-7: their assignments cannot be read: now in the shared "
+                                "CPUs 6-7: their assignments are unreadable; now in the shared "
                                 "pool"}}));
 }
 
@@ -165,7 +165,7 @@ TEST(RepairRunning, NamesWhatIsNotCertainAndTakesNothing) {
          asks(others, "2");
          second(others, shared("s", "0-1,5-15"));
        },
-       "'s/c' may run on some of them, too: not taken"},
+       "'s/c' may also run on some of them: not taken"},
       {[](OtherFiles& others) {
          others.running[0].limit_milli_cpu = 2000;
          others.running[0].cpus = CpuSet{0, 4};
@@ -202,7 +202,7 @@ TEST(RepairRunning, SaysNothingOfContainersThatShare) {
              {.running = {fraction, running("g", "0-1,6-15"), shared("s", "0-1,6-15")}});
   EXPECT_EQ(repaired.lost,
             (std::vector<Note>{{"cpu_manager_state",
-                                "CPUs 4-5: their assignments cannot be read: now in the shared "
+                                "CPUs 4-5: their assignments are unreadable; now in the shared "
                                 "pool"}}));
   // If every CPU is accounted for, a container with other CPUs than its limit has lost none.
   RunningContainer whole = running("w", "0-1,4-15");
@@ -216,7 +216,7 @@ TEST(RepairRunning, AStrictReservationNeedsAProofThatTheCpusAreNoSharedPool) {
   strict.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
   const std::string torn = R"({"policyName":"static","defaultCpuSet":")";
   const auto alone = repair(node_with(strict), {torn, {}}, {}, {.running = {running("b", "4-5")}});
-  EXPECT_TRUE(mentions(alone.lost, "b/c", "nothing shows that they are no shared pool"));
+  EXPECT_TRUE(mentions(alone.lost, "b/c", "they may be a shared pool"));
   const auto shown = repair(node_with(strict), {torn, {}}, {},
                             {.running = {running("b", "4-5"), shared("s", "1-3,6-15")}});
   EXPECT_EQ(repaired_cpus(shown, "b"), "4-5");
@@ -293,8 +293,8 @@ TEST(RepairRunning, TakesASizeThatOnlyTheCountersShow) {
                           {.running = {running("b", "4-5", "1"), running("d", "6-7", "1")}});
   EXPECT_TRUE(repaired_memory(two, "b").empty());
   EXPECT_TRUE(mentions(two.lost, "b/c",
-                       "memory of '/cg/b', bound to NUMA node 1: no file names its request, and "
-                       "it is not all that their counters lack: not taken"));
+                       "memory of '/cg/b', bound to NUMA node 1: no file names its request, and it "
+                       "alone does not account for what their counters lack: not taken"));
 }
 
 TEST(RepairRunning, AllNumaNodesAreNoProof) {
@@ -302,7 +302,7 @@ TEST(RepairRunning, AllNumaNodesAreNoProof) {
       repair(node_with(static_memory()), {{}, torn_memory_file({{"a", 0}, {"b", 1}})}, {},
              {.running = {running("b", "4-5")}});
   EXPECT_TRUE(repaired_memory(repaired, "b").empty());
-  EXPECT_TRUE(mentions(repaired.lost, "b/c", "as is a container without an assignment"));
+  EXPECT_TRUE(mentions(repaired.lost, "b/c", "a container without an assignment looks the same"));
 }
 
 TEST(RepairRunning, OverlappingGroupsOfNumaNodesAreNoProof) {

@@ -102,8 +102,8 @@ TEST(Repair, ThePodWithTheFewestCpusLosesThemForASharedPool) {
   EXPECT_EQ(cpu_of(repaired).assignments.by_pod().size(), 2U);
   EXPECT_EQ(repaired.lost,
             (std::vector<Note>{{"b",
-                                "CPUs 8-10: a kubelet does not start without a shared pool, "
-                                "and no pod has fewer CPUs"}}));
+                                "CPUs 8-10: released, because a kubelet does not start without a "
+                                "shared pool, and no pod has fewer CPUs"}}));
   EXPECT_TRUE(would_start(strict, repaired.files, {}));
 }
 
@@ -333,15 +333,15 @@ TEST(Repair, WhatWasCutOffIsLostAndNamedByTheOtherFiles) {
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
   EXPECT_EQ(
       repaired.lost,
-      (std::vector<Note>{{"b/c",
-                          "2 CPUs: cannot be read, but '.pinfold_pods' and 'memory_manager_state' "
-                          "name it"},
-                         {"e/c", "2 CPUs: cannot be read, but '.pinfold_pods' names it"},
-                         {"d/c",
-                          "its CPUs, if it had any: cannot be read, but 'memory_manager_state' "
-                          "names it"},
-                         {"cpu_manager_state",
-                          "CPUs 4-5: their assignments cannot be read: now in the shared pool"}}));
+      (std::vector<Note>{
+          {"b/c",
+           "2 CPUs: its entry is unreadable, but '.pinfold_pods' and 'memory_manager_state' "
+           "name it"},
+          {"e/c", "2 CPUs: its entry is unreadable, but '.pinfold_pods' names it"},
+          {"d/c",
+           "any CPUs that it had: its entry is unreadable, but 'memory_manager_state' names it"},
+          {"cpu_manager_state",
+           "CPUs 4-5: their assignments are unreadable; now in the shared pool"}}));
   EXPECT_FALSE(mentions(repaired.done, "shared pool", ""));
   EXPECT_TRUE(would_start(node(), repaired.files, {}));
   EXPECT_FALSE(repair(node(), repaired.files, {}, {}).changed());
@@ -353,14 +353,15 @@ TEST(Repair, TheOnlyContainerThatWasCutOffGetsTheCpusInNoSet) {
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("b"), "c"})->to_string(), "4-5");
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,6-15");
   EXPECT_TRUE(repaired.lost.empty());
-  EXPECT_TRUE(mentions(repaired.done, "b/c", "CPUs 4-5: cannot be read; the only possibility"));
+  EXPECT_TRUE(mentions(repaired.done, "b/c",
+                       "CPUs 4-5: its entry is unreadable; restored as the only possibility"));
 }
 
 TEST(Repair, ACutOffContainerOfAnotherSizeIsLost) {
   const auto repaired = repair(
       node(), {torn_cpu_file(), {}}, {},
       {.pods = {test::pod("a", kTwoCpus), test::pod("b", {{"cpu", "3"}, {"memory", "1Gi"}})}});
-  EXPECT_TRUE(mentions(repaired.lost, "b/c", "3 CPUs: cannot be read"));
+  EXPECT_TRUE(mentions(repaired.lost, "b/c", "3 CPUs: its entry is unreadable"));
   EXPECT_FALSE(cpu_of(repaired).assignments.contains(PodUid("b")));
 }
 
@@ -394,13 +395,14 @@ TEST(Repair, MemoryThatWasCutOffIsRestoredOrLost) {
             (std::vector<MemoryBlock>{{{1}, "memory", std::uint64_t{1} << 30U}}));
   EXPECT_TRUE(restored.lost.empty());
   const auto lost = repair(node(), {cpu, torn}, {}, {});
-  EXPECT_EQ(lost.lost, (std::vector<Note>{
-                           {"b/c",
-                            "its memory, if it had any: cannot be read, but 'cpu_manager_state' "
-                            "names it"},
-                           {"memory_manager_state",
-                            "1Gi of memory on NUMA node 1, of assignments that cannot be read: "
-                            "released"}}));
+  EXPECT_EQ(
+      lost.lost,
+      (std::vector<Note>{
+          {"b/c",
+           "any memory that it had: its entry is unreadable, but 'cpu_manager_state' names it"},
+          {"memory_manager_state",
+           "1Gi of memory on NUMA node 1, from unreadable assignments: "
+           "released"}}));
   EXPECT_TRUE(would_start(node(), lost.files, {}));
 }
 
@@ -413,8 +415,8 @@ TEST(Repair, MemoryWhoseCountsWereCutOffIsLost) {
     ASSERT_NE(end, std::string::npos) << whole;
     const auto repaired =
         repair(node(), {cpu, whole.substr(0, end + std::string(last).size())}, {}, {});
-    EXPECT_TRUE(mentions(repaired.lost, "b/c", "its memory, if it had any: cannot be read"));
-    EXPECT_TRUE(mentions(repaired.lost, "memory_manager_state", "its assignments cannot be read"));
+    EXPECT_TRUE(mentions(repaired.lost, "b/c", "any memory that it had: cannot be read"));
+    EXPECT_TRUE(mentions(repaired.lost, "memory_manager_state", "its assignments are unreadable"));
     EXPECT_TRUE(would_start(node(), repaired.files, {}));
   }
 }

@@ -89,7 +89,7 @@ TEST(OddTrees, HugePagesOf2To62BytesAreTheMost) {
   dir.write(file, "2199023255553");
   EXPECT_EQ(error_of(dir), "'" + dir.path() + "/" + file +
                                "': '2199023255553': expected pages of 2048 kB below 2^62 bytes in "
-                               "all");
+                               "total");
 }
 
 TEST(OddTrees, ACpuIdAboveAllIsNamed) {

@@ -238,7 +238,7 @@ TEST(SysTree, NamesTheFileAndTheValueOfABadTree) {
       {node + "node1/hugepages/hugepages-2048kB/nr_hugepages", "-3",
        ": '-3': expected a whole number, 0 or more"},
       {node + "node1/hugepages/hugepages-2048kB/nr_hugepages", "18446744073709551615",
-       ": '18446744073709551615': expected pages of 2048 kB below 2^62 bytes in all"},
+       ": '18446744073709551615': expected pages of 2048 kB below 2^62 bytes in total"},
   };
   for (const auto& c : cases) {
     const TempDir dir;

@@ -94,7 +94,7 @@ TEST(Plan, NamesAContainerThatNoOrderCanMove) {
   const auto steps = plan(full("0-3", "4-7"), full("4-7", "0-3"), kMachine);
   ASSERT_FALSE(steps.has_value());
   EXPECT_EQ(steps.error().message,
-            "no CPU of '0-7' is free of exclusive containers, so 'podx/c' cannot get its CPUs "
+            "every CPU of '0-7' is exclusive to a container, so 'podx/c' cannot get its CPUs "
             "without an overlap: reserve at least one CPU");
 }
 
@@ -124,10 +124,9 @@ TEST(Plan, FailsIfNoCpuIsFreeForASwap) {
                         {{PodUid("p"), "c"}, group("0-7", Isolation::kContainer)}};
   const auto steps = plan({}, after, kMachine);
   ASSERT_FALSE(steps.has_value());
-  EXPECT_EQ(
-      steps.error().message,
-      "no CPU of '0-7' is free of exclusive containers, so 'podp' cannot get its CPUs without "
-      "an overlap: reserve at least one CPU");
+  EXPECT_EQ(steps.error().message,
+            "every CPU of '0-7' is exclusive to a container, so 'podp' cannot get its CPUs without "
+            "an overlap: reserve at least one CPU");
 }
 
 /// On cgroup v1 a cpuset must be within its parent's, even where no container has exclusive CPUs.

@@ -57,9 +57,9 @@ TEST(Causes, ANumaNodeThatServesAloneDoesNotServeWithOthers) {
       node_running({}, with_memory_policy("none"), {pod("a1", with("500m", "10Gi"))});
   EXPECT_EQ(explained_on(node, pod("web", with("500m", "17Gi"))).summary,
             "Container c of default/web needs 17Gi of memory, which the node has free, but not on "
-            "NUMA nodes that may serve it together (NUMA node 1 alone lacks 1Gi): default/a1 has "
-            "memory on NUMA node 0 alone; until that ends, a container can have memory only of "
-            "NUMA node 0 alone or of others");
+            "NUMA nodes that may provide it together (NUMA node 1 alone lacks 1Gi): default/a1 has "
+            "memory on NUMA node 0 alone; until that ends, a container can get memory only from "
+            "NUMA node 0 alone or from others");
 }
 
 TEST(Causes, TheFewestNumaNodesAreThoseOfWhatIsAllocatable) {
@@ -79,12 +79,13 @@ TEST(Causes, EachGroupOfNumaNodesHasItsHolder) {
   const TestNode node =
       node_running({.numa = 4, .gib = 32}, with_memory_policy("restricted"),
                    {pod("big1", with("10", "34Gi")), pod("big2", with("9", "36Gi"))});
-  EXPECT_THAT(explained_on(node, pod("web", with("1", "2Gi"))).summary,
-              AllOf(HasSubstr("NUMA node 3 has enough"),
-                    HasSubstr("but default/big1 has memory on NUMA nodes 0 and 1 together, "
-                              "default/big2 has memory on NUMA nodes 2 and 3 together; until they "
-                              "end, a container can have memory only of NUMA nodes 0 and 1 "
-                              "together or of NUMA nodes 2 and 3 together")));
+  EXPECT_THAT(
+      explained_on(node, pod("web", with("1", "2Gi"))).summary,
+      AllOf(HasSubstr("NUMA node 3 has enough"),
+            HasSubstr(
+                "but default/big1 has memory on NUMA nodes 0 and 1 together, default/big2 has "
+                "memory on NUMA nodes 2 and 3 together; until they end, a container can get memory "
+                "only from NUMA nodes 0 and 1 together or from NUMA nodes 2 and 3 together")));
 }
 
 TEST(Causes, MemoryOfInitContainersIsUsedAgain) {
@@ -176,8 +177,9 @@ TEST(Causes, ARequestMayAlsoNeedMoreNumaNodes) {
 TEST(Causes, AContainerMayDoWithoutExclusiveCpus) {
   const TestNode node = node_running({.numa = 4, .gib = 32}, with_memory_policy("restricted"), {});
   const auto texts = texts_of(explained_on(node, pod("web", with("4", "60Gi"))));
-  EXPECT_THAT(texts, Contains("container c: cpu 4 -> 3999m (requests and limits; then without "
-                              "exclusive CPUs)"));
+  EXPECT_THAT(
+      texts,
+      Contains("container c: cpu 4 -> 3999m (requests and limits; it then has no exclusive CPUs)"));
 }
 
 TEST(Causes, AContainerMayMakeItsPodNeedMoreNumaNodes) {
@@ -246,8 +248,8 @@ TEST(Causes, ASiblingOfAReservedCpuIsNamedWhereOnlyWholeCoresCount) {
     const std::string summary =
         explain(node, admitted->next, pod("web", with("14", "1Gi"))).summary;
     EXPECT_THAT(summary, HasSubstr("NUMA nodes 0 and 1 together lack "));
-    EXPECT_EQ(summary.find(" (CPU 1 is not reserved, but full-pcpus-only gives whole cores, and it "
-                           "shares its core with a reserved CPU)") != std::string::npos,
+    EXPECT_EQ(summary.find(" (CPU 1 is not reserved, but full-pcpus-only assigns whole cores, and "
+                           "it shares its core with a reserved CPU)") != std::string::npos,
               only_whole)
         << summary;
   }
@@ -258,7 +260,7 @@ TEST(Causes, WhatTheNodeDoesNotHaveIsCalledSo) {
   const Explanation rejected =
       explained_on(node, pod("web", {{"cpu", "1"}, {"memory", "1Gi"}, {"hugepages-1Gi", "1Gi"}}));
   EXPECT_EQ(rejected.summary,
-            "default/web requests 1Gi of hugepages-1Gi, and this node has none for pods");
+            "default/web requests 1Gi of hugepages-1Gi, but this node has none for pods");
   EXPECT_EQ(rejected.limit, "this machine has no hugepages-1Gi for pods");
   const TestNode aligning = node_running({}, with_memory_policy("single-numa-node"), {});
   EXPECT_EQ(explained_on(aligning, rejected.pod).limit,
@@ -270,7 +272,7 @@ TEST(Causes, AnEmptyNodeIsCalledSo) {
   config.cpu_manager_policy_options["full-pcpus-only"] = "true";
   const Node node = node_with_threads(config);
   EXPECT_EQ(explain(node, empty_state(node), pod("web", with("3", "1Gi"))).limit,
-            "the node has none");
+            "the node runs none");
 }
 
 TEST(Causes, OverheadIsPartOfWhatAPodRequests) {
@@ -280,7 +282,7 @@ TEST(Causes, OverheadIsPartOfWhatAPodRequests) {
   web.overhead["cpu"] = Quantity::milli(250);
   EXPECT_THAT(
       explained_on(node, web).summary,
-      HasSubstr("requests 2250m CPU (250m of it overhead), and the requests of other pods"));
+      HasSubstr("requests 2250m CPU (250m of it overhead), but the requests of other pods"));
 }
 
 TEST(Causes, OneCpuIsSingular) {

@@ -45,8 +45,8 @@ TEST(Explain, AnAdmissionNamesTheWinnerAndTheRunnerUp) {
       ElementsAre("topology: cpu fits on NUMA 0 or 1", "topology: memory fits on NUMA 0 or 1",
                   "topology: aligned on NUMA 0, the best of 2 choices that suit every "
                   "resource",
-                  "topology: runner-up: NUMA node 1, which has enough of everything, too; of equal "
-                  "ones the lower number wins",
+                  "topology: runner-up: NUMA node 1, which also has enough of everything; on a tie "
+                  "the lower number wins",
                   HasSubstr("cpu: took CPUs 1-4 (4 of 15 free)"),
                   HasSubstr("memory: takes 2Gi of memory")));
   ASSERT_EQ(node.admit(web), "");
@@ -149,10 +149,9 @@ TEST(Explain, AnActivePodIsExplainedByItsAdmission) {
   node.remove("a");
   const Explanation later = explain_active(node.node(), node.state(), PodUid("b")).value();
   EXPECT_EQ(later.summary, now.summary);
-  EXPECT_EQ(
-      later.trace.facts.at(0).text,
-      "it was admitted when other pods ran, and keeps what it has; admitted now, it would get "
-      "what follows");
+  EXPECT_EQ(later.trace.facts.at(0).text,
+            "it was admitted when other pods ran, and keeps its resources; if admitted now, it "
+            "would get the following");
   EXPECT_EQ(explain_active(node.node(), node.state(), PodUid("a")).error().code,
             ErrorCode::kNotFound);
 }
@@ -220,10 +219,10 @@ TEST(Explain, APodMayTakeAnotherDevice) {
   ASSERT_EQ(node.admit(pod("b", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
   // NUMA node 0 has a device and 3 CPUs free, NUMA node 1 has 7 CPUs and the device of a.
   const PodSpec web = pod("web", {{"cpu", "6"}, {"memory", "1Gi"}, {gpu, "1"}});
-  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
-              Contains("default/a (1 example.com/gpu and 1 CPU on NUMA node 1) is removed and "
-                       "created again after default/web: then with 1 example.com/gpu and 1 CPU on "
-                       "NUMA node 0"));
+  EXPECT_THAT(
+      texts(find_remedies(node.node(), node.state(), web)),
+      Contains("default/a (1 example.com/gpu and 1 CPU on NUMA node 1) is removed and recreated "
+               "after default/web; it then gets 1 example.com/gpu and 1 CPU on NUMA node 0"));
   ASSERT_EQ(node.admit(pod("c", {{"cpu", "1"}, {"memory", "1Gi"}, {gpu, "1"}})), "");
   EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
               Contains("default/a (1 example.com/gpu and 1 CPU on NUMA node 1) is removed"))
@@ -243,7 +242,8 @@ TEST(Explain, OnePodTooMany) {
     return explained;
   };
   const Explanation one = with(4, 0, 4);
-  EXPECT_EQ(one.summary, "default/more is one pod too many: the node has 4, and maxPods allows 4");
+  EXPECT_EQ(one.summary,
+            "default/more would exceed the pod limit: the node has 4 pods, and maxPods allows 4");
   EXPECT_THAT(
       texts(one.remedies),
       ElementsAre("one of the other pods is removed, such as default/p0", "maxPods: 4 -> 5"));
@@ -273,7 +273,7 @@ TEST(Explain, TheContainersThatHaveToMove) {
     return remedy.kind == Remedy::Kind::kMoves;
   });
   ASSERT_NE(moves, remedies.end());
-  EXPECT_EQ(moves->text, "default/a/c (CPUs 1-2 -> 13-14) moves");
+  EXPECT_EQ(moves->text, "default/a/c (CPUs 1-2 -> 13-14) is moved");
   ASSERT_EQ(moves->moves.size(), 1U);
   const auto json = to_json(explain(node.node(), node.state(), wanted));
   const auto& shown = json.at("remedies").at(2);
@@ -326,9 +326,9 @@ TEST(Explain, SaysThatResourcesNeedDifferentNumbersOfNumaNodes) {
   const TestNode node({.numa = 4, .gib = 8}, with_memory_manager(aligning_config("restricted")));
   EXPECT_EQ(
       explain(node.node(), node.state(), pod("web", {{"cpu", "1"}, {"memory", "15Gi"}})).summary,
-      "Container c of default/web needs 1 CPU and 15Gi of memory, each on the fewest NUMA "
-      "nodes that can have it and all on the same ones (topology policy restricted): the "
-      "fewest are 1 for 1 CPU and 2 for 15Gi of memory");
+      "Container c of default/web needs 1 CPU and 15Gi of memory, each on the fewest NUMA nodes "
+      "that suffice and all on the same ones (topology policy restricted): the fewest are 1 for 1 "
+      "CPU and 2 for 15Gi of memory");
 }
 
 TEST(Explain, MoreThanThreePodsInTheWay) {
@@ -395,11 +395,11 @@ TEST(Explain, OfHeldPodsItSaysWhatIsNotKnown) {
   const Explanation explained = explain(node.node(), state, burst);
   ASSERT_TRUE(explained.rejection);
   EXPECT_EQ(explained.rejection->reason, "OutOfcpu");
-  EXPECT_THAT(explained.notes,
-              ElementsAre("1 pod is known only from the kubelet's files (held-uid): its 12 CPUs "
-                          "are counted, and any other requests are unknown; name what runs on the "
-                          "node with --running FILE, or pass the manifest before that of this "
-                          "pod"));
+  EXPECT_THAT(
+      explained.notes,
+      ElementsAre("1 pod is known only from the kubelet's files (held-uid): its 12 CPUs are "
+                  "counted, and any other requests are unknown; name what runs on the node with "
+                  "--running FILE, or pass the other manifest before that of this pod"));
   EXPECT_EQ(to_string(explained.table.at(0).places.at(0).holders.at(0)), "held-uid");
   EXPECT_THAT(texts(explained.remedies), Contains(HasSubstr("held-uid")));
   state.held_names.names[PodUid("held-uid")] = {PodUid("held-uid"), "shop", "old"};
@@ -438,10 +438,10 @@ TEST(Explain, NamesTheKnownBugsThatAct) {
   EXPECT_THAT(
       notes(Profile::kKubelet136, "2"),
       ElementsAre("A known bug of kubelet 1.36 applies: a socket or core that is larger than the "
-                  "average, and has an average number of free CPUs, is taken whole, including "
-                  "CPUs in use (quirk large_group_taken_with_cpus_in_use, kubernetes#140495); "
-                  "container c has the reserved CPU 1; after this the kubelet does not start "
-                  "again: not all reserved cpus: \"1\" are present in defaultCpuSet: \"2-3\""));
+                  "average, and has an average number of free CPUs, is taken whole, including CPUs "
+                  "in use (quirk large_group_taken_with_cpus_in_use, kubernetes#140495); container "
+                  "c has the reserved CPU 1; the kubelet then fails to restart: not all reserved "
+                  "cpus: \"1\" are present in defaultCpuSet: \"2-3\""));
   EXPECT_THAT(notes(Profile::kKubelet136, "1"), ElementsAre());
   EXPECT_THAT(notes(Profile::kFixed, "2"), ElementsAre());
 }
@@ -456,12 +456,11 @@ TEST(Explain, NamesAKnownBugThatActsAtTheNextStart) {
   const auto notes = [&](const char* cpus) {
     return explain(node.node(), node.state(), pod("p", {{"cpu", cpus}, {"memory", "1Gi"}})).notes;
   };
-  EXPECT_THAT(
-      notes("14"),
-      ElementsAre("A known bug of kubelet 1.38 applies: with strict-cpu-reservation a node does "
-                  "not start after exclusive CPUs have used up the shared pool (quirk "
-                  "empty_shared_pool_prevents_start); after this the kubelet does not start again: "
-                  "default cpuset cannot be empty"));
+  EXPECT_THAT(notes("14"),
+              ElementsAre("A known bug of kubelet 1.38 applies: with strict-cpu-reservation a node "
+                          "does not start after exclusive CPUs have used up the shared pool (quirk "
+                          "empty_shared_pool_prevents_start); the kubelet then fails to restart: "
+                          "default cpuset cannot be empty"));
   EXPECT_THAT(notes("13"), ElementsAre());
 }
 
@@ -639,7 +638,7 @@ TEST(Explain, AContainerMustBeWhereItsInitContainersWere) {
             "missing");
   EXPECT_THAT(texts(explained.remedies),
               AllOf(Contains("container main: cpu 16 -> 15 (requests and limits)"),
-                    Contains("container first: cpu 1 -> 999m (requests and limits; then without "
+                    Contains("container first: cpu 1 -> 999m (requests and limits; it then has no "
                              "exclusive CPUs)")));
 }
 
@@ -745,7 +744,7 @@ std::vector<std::string> whole_core_remedies(int cpus_of_socket,
 }
 
 TEST(Explain, AllContainersGetWholeCoresIfNoneAloneSuffices) {
-  constexpr const char* kWhy = ": full-pcpus-only gives whole cores of 2 CPUs";
+  constexpr const char* kWhy = ": full-pcpus-only assigns whole cores of 2 CPUs";
   EXPECT_THAT(whole_core_remedies(8, {"3", "1"}),
               Contains(fmt::format("container c0: cpu 3 -> 4 (requests and limits) and container "
                                    "c1: cpu 1 -> 2 (requests and limits){}",
@@ -778,25 +777,25 @@ TEST(Explain, AnotherScopeIsFound) {
   TestNode node({}, aligning_config("single-numa-node", "pod"));
   const PodSpec web = pod_of("web", {container("one", {{"cpu", "6"}, {"memory", "1Gi"}}),
                                      container("two", {{"cpu", "6"}, {"memory", "1Gi"}})});
-  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
-              Contains("topologyManagerScope: pod -> container (each container is then aligned by "
-                       "itself)"));
+  EXPECT_THAT(
+      texts(find_remedies(node.node(), node.state(), web)),
+      Contains(
+          "topologyManagerScope: pod -> container (each container is then aligned separately)"));
 }
 
 TEST(Explain, ALooserPolicyIsFound) {
   const PodSpec web = pod("web", {{"cpu", "10"}, {"memory", "1Gi"}});
   const TestNode strict({}, aligning_config("single-numa-node"));
   EXPECT_THAT(texts(find_remedies(strict.node(), strict.state(), web)),
-              Contains("topologyManagerPolicy: single-numa-node -> restricted (it may then be on "
-                       "several NUMA nodes if it needs them)"));
+              Contains("topologyManagerPolicy: single-numa-node -> restricted (a container may "
+                       "then span several NUMA nodes if it needs to)"));
   TestNode used({}, aligning_config("restricted"));
   ASSERT_EQ(used.admit(pod("a", {{"cpu", "6"}, {"memory", "1Gi"}})), "");
   ASSERT_EQ(used.admit(pod("b", {{"cpu", "6"}, {"memory", "1Gi"}})), "");
-  EXPECT_THAT(
-      texts(
-          find_remedies(used.node(), used.state(), pod("web", {{"cpu", "3"}, {"memory", "1Gi"}}))),
-      Contains("topologyManagerPolicy: restricted -> best-effort (it may then be on more NUMA "
-               "nodes than it needs)"));
+  EXPECT_THAT(texts(find_remedies(used.node(), used.state(),
+                                  pod("web", {{"cpu", "3"}, {"memory", "1Gi"}}))),
+              Contains("topologyManagerPolicy: restricted -> best-effort (a container may then "
+                       "span more NUMA nodes than it needs)"));
 }
 
 TEST(Explain, AFeatureGateThatGivesUpExclusiveCpusSaysSo) {

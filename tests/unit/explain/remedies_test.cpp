@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* kDevice = "example.com/gpu";
-constexpr const char* kInCores = ": full-pcpus-only gives whole cores of 2 CPUs";
+constexpr const char* kInCores = ": full-pcpus-only assigns whole cores of 2 CPUs";
 
 Amounts sized(const char* cpus, const char* memory) { return {{"cpu", cpus}, {"memory", memory}}; }
 
@@ -82,10 +82,12 @@ TEST(ExplainRemedies, AFractionIsRoundedDownAndAlsoNamedAsItIs) {
                                            {pod("x", sized("8", "1Gi")), requesting("y", "3300m")},
                                            pod("web", sized("4", "1Gi")));
   EXPECT_EQ(rejected.rejection->reason, "OutOfcpu");
-  EXPECT_THAT(texts(rejected),
-              AllOf(Contains("container c: cpu 4 -> 3 (requests and limits)"),
-                    Contains("container c: cpu 4 -> 3700m (requests and limits; then without "
-                             "exclusive CPUs)")));
+  EXPECT_THAT(
+      texts(rejected),
+      AllOf(
+          Contains("container c: cpu 4 -> 3 (requests and limits)"),
+          Contains(
+              "container c: cpu 4 -> 3700m (requests and limits; it then has no exclusive CPUs)")));
   EXPECT_THAT(rejected.notes, Not(Contains(HasSubstr("Even with"))));
 }
 
@@ -131,8 +133,8 @@ TEST(ExplainRemedies, OnlyWhatAManagerAssignsCanBeTooLittle) {
   web.resources = container("", sized("11", "12Gi")).resources;
   const Explanation rejected = rejected_on_empty(with_threads({.numa = 4, .gib = 32}), config, web);
   EXPECT_EQ(rejected.summary,
-            "default/web needs 11 CPUs, and full-pcpus-only gives whole cores only: multiples of 2 "
-            "CPUs here");
+            "default/web needs 11 CPUs, but full-pcpus-only assigns only whole cores, here "
+            "multiples of 2 CPUs");
   EXPECT_THAT(rejected.notes, Not(Contains(HasSubstr("Even with"))));
   EXPECT_THAT(texts(rejected),
               AllOf(Contains(std::string("the pod as a whole: cpu 11 -> 12 (requests and limits)") +
@@ -269,8 +271,9 @@ TEST(ExplainRemedies, AnInitContainerMayKeepExclusiveCpus) {
   ASSERT_GE(all.size(), 3U);
   EXPECT_EQ(all[0], "container fetch: cpu 18 -> 16 (requests and limits)");
   EXPECT_EQ(all[1], "container train: example.com/gpu 1 -> 3 (requests and limits)");
-  EXPECT_EQ(all[2],
-            "container fetch: cpu 18 -> 17999m (requests and limits; then without exclusive CPUs)");
+  EXPECT_EQ(
+      all[2],
+      "container fetch: cpu 18 -> 17999m (requests and limits; it then has no exclusive CPUs)");
 }
 
 TEST(ExplainRemedies, AllInitContainersMayDoWithoutExclusiveCpus) {
@@ -283,9 +286,9 @@ TEST(ExplainRemedies, AllInitContainersMayDoWithoutExclusiveCpus) {
               AllOf(Contains(std::string("container migrate: cpu 1 -> 2 (requests and limits) and "
                                          "container proxy: cpu 1 -> 2 (requests and limits)") +
                              kInCores),
-                    Contains("container migrate: cpu 1 -> 999m (requests and limits; then without "
-                             "exclusive CPUs) and container proxy: cpu 1 -> 999m (requests and "
-                             "limits; then without exclusive CPUs)")));
+                    Contains("container migrate: cpu 1 -> 999m (requests and limits; it then has "
+                             "no exclusive CPUs) and container proxy: cpu 1 -> 999m (requests and "
+                             "limits; it then has no exclusive CPUs)")));
 }
 
 TEST(ExplainRemedies, WithOneCpuPerCoreNothingIsAligned) {
@@ -297,8 +300,8 @@ TEST(ExplainRemedies, WithOneCpuPerCoreNothingIsAligned) {
       in_whole_cores(reserving_two(aligning_config("none"))), pod("web", sized("5", "1Gi")));
   EXPECT_EQ(rejected.rejection->reason, "SMTAlignmentError");
   EXPECT_EQ(rejected.summary,
-            "Container c of default/web needs 5 CPUs, exclusive because it is Guaranteed with "
-            "whole CPUs; the node has 4 free: 1 missing");
+            "Container c of default/web needs 5 exclusive CPUs (it is Guaranteed, with whole "
+            "CPUs); the node has 4 free, 1 too few");
   EXPECT_THAT(texts(rejected), Contains("container c: cpu 5 -> 4 (requests and limits)"));
 }
 

@@ -134,7 +134,7 @@ TEST_F(GateProgram, OthersPassAtOnceWithoutAnythingOfPinfold) {
 TEST_F(GateProgram, RefusesOneThatAsksWhenNothingOfPinfoldRuns) {
   const auto outcome = run(asking());
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("is unplaced, and refused"));
+  EXPECT_THAT(outcome.err, HasSubstr("is unplaced, so it is refused"));
 }
 
 TEST_F(GateProgram, TheModeDecidesWhatHappensToAnUnplacedContainer) {
@@ -169,7 +169,7 @@ TEST_F(GateProgram, RefusesOneThatCannotBeConfined) {
 TEST_F(GateProgram, ConfinesNoneWithoutASnapshot) {
   const auto outcome = run(asking(), "--unplaced confine");
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("without a snapshot no shared pool is known"));
+  EXPECT_THAT(outcome.err, HasSubstr("there is no snapshot, so the shared pool is unknown"));
   EXPECT_THAT(cpus(), testing::StartsWith("0-7"));
 }
 

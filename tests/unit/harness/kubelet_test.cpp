@@ -61,7 +61,7 @@ TEST(CheckKubelets, ComparesThemWithTheMemory) {
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message,
             "scenario 'upgrade': a machine with 1024 MiB of memory, expected 1031 MiB or more for "
-            "kubelets of 3 MiB in all, such as '" +
+            "kubelets of 3 MiB in total, such as '" +
                 (folder / "kubelet") + "'");
 }
 

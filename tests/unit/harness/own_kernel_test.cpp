@@ -241,7 +241,7 @@ TEST(PrepareOwnKernel, SaysWhatItsConfigurationLacksBeforeTheBoot) {
       lacking.error().message,
       "kernel '" + (folder / "vmlinuz") +
           "': expected CONFIG_CPUSETS=y (control groups), CONFIG_NUMA=y (2 NUMA nodes) in its "
-          "configuration; build it with them");
+          "configuration; build it with these options");
 }
 
 /// Returns the output of a compressing program for these bytes.

@@ -167,7 +167,7 @@ TEST(CheckMachine, RejectsMachinesThatQemuCannotMake) {
       {"no socket", [](VmMachine& m) { m.sockets = 0; }, "sockets: '0': expected 1 to 128"},
       {"five threads", [](VmMachine& m) { m.threads = 5; }, "threads: '5': expected 1 to 4"},
       {"too many CPUs", [](VmMachine& m) { m.cores = 64; },
-       "'256' CPUs in all: expected at most 128"},
+       "'256' CPUs in total: expected at most 128"},
       {"no node", [](VmMachine& m) { m.nodes.clear(); }, "nodes: 0 of them, expected 1 to 64"},
       {"unknown CPU",
        [](VmMachine& m) {

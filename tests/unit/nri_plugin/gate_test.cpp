@@ -345,7 +345,7 @@ TEST_P(NriGate, AContainerThatEndsUnreportedIsNotRunByItsSandbox) {
   for (int i = 0; i < 3; ++i) (void)pass_time();
   EXPECT_EQ(world_.cpus(world_.pause_group(b_)), sandbox);
   EXPECT_EQ(counters().found_unpinned, 0U);
-  EXPECT_THAT(logged("no group for each container"), IsEmpty());
+  EXPECT_THAT(logged("no group per container"), IsEmpty());
 }
 
 TEST_P(NriGate, TheCpusOfASandboxReturnWithItsPod) {
@@ -396,7 +396,7 @@ TEST_P(NriGate, WithoutAnyGroupAnExclusivePodIsRefusedWithItsClass) {
   const auto started = world_.start(vm);
   ASSERT_FALSE(started.has_value());
   EXPECT_THAT(started.error().message,
-              HasSubstr("runtime class 'kata-qemu' has no group for each container"));
+              HasSubstr("runtime class 'kata-qemu' creates no group per container"));
   EXPECT_EQ(pool(), "0-7");
 }
 
@@ -409,7 +409,7 @@ TEST_P(NriGate, ADeclaredClassIsRefusedAtCreation) {
   const auto created = world_.create(vm);
   ASSERT_FALSE(created.has_value());
   EXPECT_THAT(created.error().message,
-              HasSubstr("runtime class 'vmm' has no group for each container"));
+              HasSubstr("runtime class 'vmm' creates no group per container"));
   EXPECT_EQ(pool(), "0-7");
   world_.kernel.find(world_.pause_group(vm))->processes = {1'400'000'000};
   ASSERT_TRUE(world_.create(vm).has_value());

@@ -66,8 +66,8 @@ TEST(NearMiss, SeveralZonesHaveNoNearestOne) {
   const NearMiss found = miss(two_zones("restricted", "pod", {{"cpu", "16"}, {kDevice, "4"}}),
                               cpus_and_gpus("10", "6"));
   EXPECT_EQ(found.why,
-            "cpu 10 prefers 1 zone, example.com/gpu 6 prefers 2 zones: no number of zones is "
-            "preferred for every resource");
+            "cpu 10 prefers 1 zone, example.com/gpu 6 prefers 2 zones: the resources prefer "
+            "different numbers of zones");
   EXPECT_EQ(found.lacks, "");
 }
 

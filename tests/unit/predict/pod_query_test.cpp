@@ -122,8 +122,8 @@ TEST(PodQueryExplain, NamesTheResourcesThatDoNotFitTogether) {
             "pod: no zone has cpu 4 and example.com/gpu 1: cpu fits node-1, example.com/gpu fits "
             "node-0");
   EXPECT_EQ(explain("restricted", gpu_pod("10", "6")),
-            "pod: cpu 10 prefers 1 zone, example.com/gpu 6 prefers 2 zones: no number of zones is "
-            "preferred for every resource");
+            "pod: cpu 10 prefers 1 zone, example.com/gpu 6 prefers 2 zones: the resources prefer "
+            "different numbers of zones");
   EXPECT_EQ(explain("restricted", gpu_pod("20", "8")),
             "pod: needs 2 zones, and no 2 have cpu 20 and example.com/gpu 8 free");
   EXPECT_EQ(explain("restricted", gpu_pod("4", "9")),

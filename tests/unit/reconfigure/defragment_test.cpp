@@ -28,7 +28,7 @@ TEST(Defragment, MovesTheFewestContainersToMakeRoom) {
   EXPECT_TRUE(plan->optimal);
   EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
   ASSERT_EQ(plan->moves.size(), 1U);
-  EXPECT_EQ(plan->moves.front().why, "other containers need what it has");
+  EXPECT_EQ(plan->moves.front().why, "other containers need its resources");
   EXPECT_EQ(plan->rejection->reason, kAffinityError);
   EXPECT_TRUE(std::holds_alternative<Admitted>(decide(node, plan->next, pod)));
   EXPECT_EQ(start_error(node, plan->next), "");

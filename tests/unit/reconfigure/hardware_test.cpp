@@ -23,7 +23,7 @@ TEST(ReconfigureReserved, GrownMovesOnlyWhoLosesCpus) {
     const auto a = planned(result, "a");
     EXPECT_EQ(a.change, Change::kMoved);
     EXPECT_EQ(a.cpus_moved, 1U);
-    EXPECT_EQ(a.why, "CPU 1 is reserved now");
+    EXPECT_EQ(a.why, "CPU 1 is now reserved");
     EXPECT_EQ(planned(result, "b").change, Change::kKept);
     EXPECT_TRUE(result.optimal);
   }
@@ -56,7 +56,7 @@ TEST(ReconfigureReserved, WithoutRoomTheFewestPodsGo) {
   EXPECT_EQ(result.evicted, std::vector{PodUid("a")});
   EXPECT_EQ(result.next.pods.size(), 4U);
   EXPECT_EQ(planned(result, "a").change, Change::kEvicted);
-  EXPECT_EQ(planned(result, "a").why, "CPUs 1-3 are reserved now, and nothing else fits");
+  EXPECT_EQ(planned(result, "a").why, "CPUs 1-3 are now reserved, and nothing else fits");
   EXPECT_TRUE(planned(result, "a").rejection);
 }
 
@@ -127,9 +127,9 @@ TEST(ReconfigureHeld, KeepsWhatItHasOrSaysWhatIsInTheWay) {
   const auto result = checked_plan(from, state, node_of(machine_of({}), reserving("0-1")));
   EXPECT_EQ(planned(result, "a").change, Change::kEvicted);
   EXPECT_EQ(planned(result, "a").why,
-            "its pod is not active, so it cannot move; CPU 1 is reserved now");
+            "its pod is not active, so it cannot move; CPU 1 is now reserved");
   EXPECT_EQ(planned(result, "b").change, Change::kKept);
-  EXPECT_EQ(planned(result, "b").why, "its pod is not active, and what it has is still free");
+  EXPECT_EQ(planned(result, "b").why, "its pod is not active, and its resources are still free");
   EXPECT_EQ(result.containers.size(), 2U);
   EXPECT_EQ(result.evicted, std::vector{PodUid("a")});
   EXPECT_EQ(result.next.held, std::set{PodUid("b")});
@@ -266,7 +266,7 @@ TEST(ReconfigureHardware, SaysWhichNumaNodeIsGone) {
       from, state_with(from, {sized("a", 1, 8), sized("b", 1, 8), sized("d", 1, 3)}), to);
   EXPECT_EQ(result.cost, (PlanCost{1, 0, 0, 0, 0})) << describe(result);
   EXPECT_EQ(planned(result, "b").why, "NUMA node 1 no longer exists, and nothing else fits");
-  EXPECT_EQ(planned(result, "a").why, "the rules allow what it has");
+  EXPECT_EQ(planned(result, "a").why, "the rules allow its resources");
 }
 
 Config without_alignment(const std::string& reserved) {

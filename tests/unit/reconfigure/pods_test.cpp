@@ -83,7 +83,7 @@ TEST(PlannedPodScope, ContainersMoveAlongWithOneThatLosesCpus) {
   const auto plan =
       checked_plan(from, state, node_of(machine_of({}), with_reserved(config, "0-1")));
   EXPECT_EQ(plan.cost, (PlanCost{0, 0, 2, 3, 0})) << describe(plan);
-  EXPECT_EQ(planned(plan, "a", "x").why, "CPU 1 is reserved now");
+  EXPECT_EQ(planned(plan, "a", "x").why, "CPU 1 is now reserved");
   EXPECT_EQ(planned(plan, "a", "y").why,
             "the rules would not admit its pod with its CPUs and memory");
 }

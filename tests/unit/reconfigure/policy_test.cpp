@@ -337,7 +337,7 @@ TEST(Reconfigure, AContainerThatMakesRoomIsNotSaidToBreakTheRules) {
   const auto result = checked_plan(from, state, to);
   EXPECT_EQ(planned(result, "a", "x").why, "the rules would not admit it with its CPUs and memory");
   EXPECT_EQ(planned(result, "a", "y").change, Change::kMoved);
-  EXPECT_EQ(planned(result, "a", "y").why, "other containers need what it has");
+  EXPECT_EQ(planned(result, "a", "y").why, "other containers need its resources");
 }
 
 TEST(Reconfigure, ProfileToProfileMovesNothing) {

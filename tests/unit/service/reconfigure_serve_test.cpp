@@ -143,7 +143,7 @@ TEST_F(ReconfigureServe, WhatContradictsTheServiceChangesNothing) {
               HasSubstr("machine: the service reads a different one from 'node.json'"));
   const auto planned = served_.pinfold(line + " --dry-run");
   EXPECT_EQ(planned.status, 1) << "a pod would be removed: " << planned.err;
-  EXPECT_THAT(planned.out, HasSubstr("machine: CPUs 2-3 are gone"));
+  EXPECT_THAT(planned.out, HasSubstr("machine: CPUs 2-3 no longer exist"));
   const auto undo = command(served_, "reconfigure --undo");
   EXPECT_EQ(undo.status, 2);
   EXPECT_THAT(undo.err, HasSubstr("was not reconfigured"));

@@ -484,7 +484,7 @@ TEST(ServeCli, AReloadReconfiguresTheNode) {
   EXPECT_NE(node.manager().wait_for("RELOADING=1"), "");
   EXPECT_THAT(node.manager().wait_for("READY=1"), HasSubstr("STATUS=")) << node.log();
   EXPECT_THAT(node.log(), HasSubstr("reservedSystemCPUs: '0' becomes '0-1'"));
-  EXPECT_THAT(node.log(), HasSubstr("moved: CPU 1 is reserved now"));
+  EXPECT_THAT(node.log(), HasSubstr("moved: CPU 1 is now reserved"));
   EXPECT_THAT(node.pinfold(with_options("admit web.yaml")).out, HasSubstr("2-3"))
       << "the same process answers";
   node.dir().write("config.yaml", kReservesThree);
@@ -492,7 +492,7 @@ TEST(ServeCli, AReloadReconfiguresTheNode) {
   EXPECT_NE(node.manager().wait_for("RELOADING=1"), "");
   EXPECT_NE(node.manager().wait_for("READY=1"), "");
   EXPECT_THAT(node.log(), HasSubstr("not reconfigured: the configuration has changed, and pods "
-                                    "cannot stay: default_web"));
+                                    "no longer fit: default_web"));
   node.dir().write("config.yaml", kReservesTwo);
   EXPECT_EQ(node.pinfold(with_options("remove --pod web")).status, 0);
   EXPECT_EQ(node.end(SIGTERM), 0) << node.log();

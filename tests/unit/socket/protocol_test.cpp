@@ -100,7 +100,7 @@ verbs::Reconfigured some_plan() {
   moved.memory_before = {{{0, 1}, "memory", 1ULL << 40U}};
   moved.cpus_moved = 2;
   moved.bytes_moved = 1ULL << 60U;
-  moved.why = "CPU 1 is reserved now";
+  moved.why = "CPU 1 is now reserved";
   PlannedContainer evicted;
   evicted.id = {PodUid("held"), "c"};
   evicted.change = pinfold::Change::kEvicted;

@@ -52,8 +52,8 @@ std::string repair_advice(const NodeOptions& options) {
     return repair_command(options, "checkpoint repair --dry-run") +
            " shows what is wrong; no repair makes it start";
   }
-  if (preview->lost.empty()) return repair + " repairs the files, and nothing is lost";
-  return fmt::format("{} repairs the files, and this is lost: {}",
+  if (preview->lost.empty()) return repair + " repairs the files without loss";
+  return fmt::format("{} repairs the files, but loses: {}",
                      repair_command(options, "checkpoint repair --accept-loss"),
                      losses_text(preview->lost));
 }
@@ -69,7 +69,7 @@ std::string advice_for(const NodeOptions& options, const std::string& message) {
   if (message.find("default cpuset cannot be empty") != std::string::npos) {
     return fmt::format(
         "; exclusive CPUs have used up the shared pool, and a kubelet does not start without one: "
-        "'{}' ends a pod",
+        "'{}' removes a pod",
         remove_command(options));
   }
   if (message.find("differs from state checkpoint policy") == std::string::npos) {

@@ -217,13 +217,13 @@ std::vector<cli::Option> options_of(AuditCommand& options) {
            "FILE"},
           {.name = "--noise",
            .target = cli::Integer{&options.noise_ms, 0, 3'600'000},
-           .help = "Milliseconds to measure what interrupts exclusive CPUs; 0: not [200; 0 with "
-                   "another root]",
+           .help = "Milliseconds to measure what interrupts exclusive CPUs; 0: do not measure "
+                   "[200; 0 with another root]",
            .value = "MS"},
           {.name = "--watch",
            .target = &options.watch,
            .help = "Print each overlap when it begins and how long it lasted, until the command is "
-                   "interrupted; exit status 1 if there was one",
+                   "interrupted; exit status 1 if there was any",
            .excludes = {"--fail-on", "--pod-resources", "--noise"}},
           {.name = "--interval",
            .target = cli::Integer{&options.interval_ms, 10, 60'000},

@@ -45,7 +45,8 @@ std::string running_containers(const audit::Report& report) {
     ++running;
     if (one.is_exclusive) ++exclusive;
   }
-  return fmt::format("{}, {} with exclusive CPUs", running, exclusive);
+  return fmt::format("{}, of which {} {} exclusive CPUs", running, exclusive,
+                     exclusive == 1 ? "has" : "have");
 }
 
 std::string kubelet_process(const audit::ObservedKubelet& kubelet) {

@@ -545,8 +545,8 @@ cli::Command explain_command() {
   cli::Option pod = pod_option(options->pod);
   pod.required = false;
   pod.help =
-      "Only the pod with this UID, name or NAMESPACE/NAME; without files an active pod: why it "
-      "has its CPUs and memory";
+      "Only the pod with this UID, name or NAMESPACE/NAME; without files, explain why this active "
+      "pod has its CPUs and memory";
   command.add({state_dir_option(options->agent.state_dir),
                insecure_state_dir_option(options->agent.insecure_state_dir),
                pod_logs_option(options->agent.pod_logs)});
@@ -556,10 +556,9 @@ cli::Command explain_command() {
        std::move(pod),
        {.name = "--node-from-kubelet",
         .target = &options->of_kubelet,
-        .help =
-            "The node is the one that a kubelet runs here, or in the directory of "
-            "--sysfs: its state, its configuration and its flags; here also its pods, if it has "
-            "a read-only port",
+        .help = "Explain for the node that a kubelet manages here, or in the directory of --sysfs: "
+                "read its state, configuration and flags; here also its pods, if it has a "
+                "read-only port",
         .excludes = {"--state-dir", "--config", "--machine"}},
        {.name = "--running",
         .target = &options->running,
@@ -570,10 +569,9 @@ cli::Command explain_command() {
        svg_option(options->svg),
        {.name = "--memory",
         .target = &options->memory,
-        .help = "Explain instead to which NUMA nodes a process may bind memory and what "
-                "keeps it from others, as when 'numactl --membind' fails with EINVAL. POD "
-                "is then a pod, the id of a process, or the directory of a cgroup [this "
-                "process]",
+        .help = "Explain instead which NUMA nodes a process may bind memory to, and why not the "
+                "others, for example if 'numactl --membind' fails with EINVAL. POD is then a pod, "
+                "a process id or the directory of a cgroup [this process]",
         .excludes = {"--pod", "--running", "--no-validation", "--svg"}},
        {.name = "--cgroup-root",
         .target = &options->agent.cgroup_root,

@@ -50,7 +50,7 @@ void name_pods_of_call(std::span<const PodSpec> admitted_before, Explanation& ex
     return std::any_of(admitted_before.begin(), admitted_before.end(),
                        [&](const PodSpec& pod) { return pod.uid == uid; });
   };
-  constexpr std::string_view kRecreated = " removed and created again after";
+  constexpr std::string_view kRecreated = " removed and recreated after";
   constexpr std::string_view kRemoved = " removed";
   for (Remedy& remedy : explanation.remedies) {
     const bool is_all = std::all_of(remedy.pods.begin(), remedy.pods.end(), is_of_call);

@@ -147,7 +147,7 @@ std::string why(const BoundGroup& group, const audit::BindingLimit& limit) {
   const bool is_assigned =
       !group.assigned.empty() && limit.directory == group.cgroup_path && group.container;
   return escaped(limit.text) +
-         (is_assigned ? ", as the memory manager assigned: " + assigned_text(group.assigned) : "");
+         (is_assigned ? ": the memory manager assigned " + assigned_text(group.assigned) : "");
 }
 
 std::string binding_text(const BoundGroup& group) {
@@ -162,9 +162,8 @@ std::string binding_text(const BoundGroup& group) {
   }
   if (!table.empty()) text += "\n" + table.render(style, 2) + "\n";
   std::string closing = fmt::format(
-      "set_mempolicy and mbind fail with EINVAL if none of their NUMA nodes is among {}, and "
-      "ignore "
-      "others.\n",
+      "set_mempolicy and mbind fail with EINVAL unless they name a NUMA node among {}; they ignore "
+      "the others.\n",
       nodes.empty() ? "these" : nodes);
   if (group.is_filtered) {
     closing +=

@@ -118,11 +118,11 @@ Explanation explain_now(const agent::AdmissionFacts& facts, const NodeState& sta
   if (would_fit) {
     explanation.notes.insert(
         explanation.notes.begin() + 1,
-        fmt::format("If {} gone for good: 'pinfold reconfigure' takes {} out of the node, and the "
-                    "containers that have {} get other CPUs before any pod does",
-                    one_or_more(facts.offline, "it is", "they are"),
-                    one_or_more(facts.offline, "it", "them"),
-                    one_or_more(facts.offline, "it", "them")));
+        fmt::format(
+            "If {} will not return: 'pinfold reconfigure' takes {} out of the node, and the "
+            "containers that have {} get other CPUs before any pod does",
+            one_or_more(facts.offline, "it", "they"), one_or_more(facts.offline, "it", "them"),
+            one_or_more(facts.offline, "it", "them")));
   }
   explanation.summary =
       fmt::format("{}/{} needs exclusive CPUs, but {}", pod.namespace_name, pod.name, why);

@@ -53,10 +53,10 @@ Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) 
   root = session.view().enforced()->root();
   const auto changes = session.view().machine_changes();
   if (!options.watch && !changes.empty()) {
-    warn(
-        fmt::format("the machine differs from the state's: {}; 'pinfold reconfigure' adapts "
-                    "the state",
-                    fmt::join(changes, "; ")));
+    warn(fmt::format(
+        "the machine differs from the one in the state: {}; 'pinfold reconfigure' adapts "
+        "the state",
+        fmt::join(changes, "; ")));
   }
   const bool is_quiet =
       found.drift.empty() && found.done.empty() && found.moved.empty() && found.remaining.empty();

@@ -94,8 +94,8 @@ std::string limits_text(const agent::NodeStatus& view) {
     for (const std::string& line : agent::throttles(pod)) throttled += "  " + escaped(line) + "\n";
   }
   std::string text;
-  if (!shared.empty()) text += "\nGuaranteed, without exclusive CPUs:\n" + shared;
-  if (!throttled.empty()) text += "\nExclusive CPUs, but with a limit of CPU time:\n" + throttled;
+  if (!shared.empty()) text += "\nGuaranteed, but without exclusive CPUs:\n" + shared;
+  if (!throttled.empty()) text += "\nExclusive CPUs, but with a CPU quota:\n" + throttled;
   return text;
 }
 
@@ -145,7 +145,9 @@ std::string status_text(const std::optional<ServiceView>& service, const agent::
     for (const std::string& line : view.affected) text += "  " + escaped(line) + "\n";
   }
   if (!view.machine_changes.empty()) {
-    text += "\nThe machine differs from the state's ('pinfold reconfigure' adapts the state):\n";
+    text +=
+        "\nThe machine differs from the one in the state ('pinfold reconfigure' adapts the "
+        "state):\n";
     for (const std::string& line : view.machine_changes) text += "  " + escaped(line) + "\n";
   }
   if (!view.drift.empty()) {

@@ -141,8 +141,8 @@ cli::Command defragment_command() {
   auto options = std::make_shared<DefragmentOptions>();
   cli::Command command{
       "defragment",
-      "Make room for a pod that the node rejects: move as few containers as possible, without any "
-      "overlap of exclusive CPUs meanwhile"};
+      "Make room for a pod that the node rejects: move as few containers as possible; exclusive "
+      "CPUs never overlap on the way"};
   command.add(agent_options(options->agent));
   command.add({{.name = "--for",
                 .target = &options->file,

@@ -151,7 +151,7 @@ Result<void> print(const ReconfigureOptions& options, const AnsweredReconfigure&
   } else {
     fmt::print("{}", describe(done.outcome.planned));
     if (options.agent.no_enforce && !done.outcome.planned.steps.empty()) {
-      fmt::print("{}", wrapped_lines("--no-enforce: Pinfold performs none of these steps. The "
+      fmt::print("{}", wrapped_lines("--no-enforce: Pinfold does not perform these steps. The "
                                      "kubelet sets the CPUs when it starts; running containers "
                                      "keep their memory nodes\n",
                                      terminal_style()));
@@ -170,7 +170,7 @@ ExitStatus finish(const ReconfigureOptions& options, const verbs::Reconfigure& r
     print_dry_run(options.agent);
   } else if (outcome.is_applied) {
     fmt::print("{}{}\n", describe_measured(outcome),
-               options.undo ? "the node is as it was before"
+               options.undo ? "the previous state is restored"
                             : "reconfigured; 'pinfold reconfigure --undo' undoes it");
   }
   if (outcome.change.not_enforced) return report_not_enforced(*outcome.change.not_enforced);

@@ -56,7 +56,7 @@ std::string summary(const Reconfiguration& planned) {
   const auto against_rules = count(Change::kKeptAgainstRules);
   const auto kept = count(Change::kKept) + against_rules;
   std::string text = fmt::format("{} of {} {}", kept, counted(containers.size(), "container"),
-                                 kept == 1 ? "keeps what it has" : "keep what they have");
+                                 kept == 1 ? "keeps its resources" : "keep their resources");
   if (against_rules > 0) text += fmt::format(", {} of them against the new rules", against_rules);
   if (cost.containers_moved > 0) {
     text +=
@@ -65,7 +65,8 @@ std::string summary(const Reconfiguration& planned) {
     if (cost.bytes_moved > 0) text += " and " + human_bytes(cost.bytes_moved) + " of memory";
   }
   if (cost.pods_evicted > 0) {
-    text += fmt::format("; {} cannot stay", counted(cost.pods_evicted, "pod"));
+    text += fmt::format("; {} no longer {}", counted(cost.pods_evicted, "pod"),
+                        cost.pods_evicted == 1 ? "fits" : "fit");
   }
   if (planned.is_undo) return text + "\n";
   return text + (planned.plan.optimal ? "; no plan costs less\n"

@@ -265,7 +265,7 @@ std::string comparison_text(const SimulatedNode& a, const SimulatedNode& b, bool
   }
   auto counts = count_changes(a, b);
   std::string text = table.empty() ? "" : table.render(terminal_style()) + "\n";
-  text += fmt::format("{} the same, {} moved, {} only rejected by {}, {} only admitted by it\n\n",
+  text += fmt::format("{} unchanged, {} moved, {} rejected only by {}, {} admitted only by it\n\n",
                       counted(counts[PodChange::kSame], "pod"), counts[PodChange::kMoves],
                       counts[PodChange::kRejected], escaped(b.label), counts[PodChange::kAdmitted]);
   return text + totals_table(a, b);

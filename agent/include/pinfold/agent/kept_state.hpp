@@ -20,7 +20,8 @@ namespace pinfold::agent {
 
 /// Ends the error for a kubelet's state whose containers have CPUs that the node reserves or does
 /// not have: `pinfold checkpoint repair` would release these CPUs.
-inline constexpr std::string_view kNoRepair = "; no repair of the files keeps such an assignment";
+inline constexpr std::string_view kNoRepair =
+    "; repairing the files would release such assignments";
 
 /// The side file with the values that Pinfold has changed: see quiet::encode_kept.
 inline constexpr std::string_view kKnobsFileName = ".pinfold_knobs";

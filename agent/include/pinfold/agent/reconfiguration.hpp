@@ -31,7 +31,7 @@ struct Room {
 
 /// A planned reconfiguration.
 struct Reconfiguration {
-  /// "reservedSystemCPUs: '0' becomes '0-1'", "machine: CPUs 6-7 are gone".
+  /// "reservedSystemCPUs: '0' becomes '0-1'", "machine: CPUs 6-7 no longer exist".
   std::vector<std::string> differences;
   ReconfigurationPlan plan;
   /// Containers that keep none of their CPUs. They run in the shared pool for a moment, while their

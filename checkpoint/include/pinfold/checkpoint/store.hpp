@@ -17,7 +17,7 @@ namespace pinfold::checkpoint {
 
 /// The meaning of a failed checkpoint of the journal for readers of the state directory.
 inline constexpr std::string_view kNotSettled =
-    "stored in the journal, but the kubelet's files are older";
+    "stored in the journal, but the kubelet's files are out of date";
 
 /// Reads the state of a directory without a lock, as the next opening would see it, including the
 /// journal. While a writer commits, the files may come from two transactions.

@@ -36,7 +36,7 @@ struct Affinity {
 /// group with a process table.
 [[nodiscard]] Affinity affinity_of(const GroupReader& group);
 
-/// Returns "the CPU affinity of its process 123 permits only 2-3; 'taskset -apc
+/// Returns "the CPU affinity of its process 123 permits only CPUs 2-3; 'taskset -apc
 /// ...' widens it", or "" if the affinity is not limited.
 [[nodiscard]] std::string limit_of(const Affinity& affinity);
 /// Returns the command that lets all threads of a process run on every CPU of their group.

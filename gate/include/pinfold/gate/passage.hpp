@@ -76,17 +76,18 @@ class Passage {
   [[nodiscard]] PassageEnd act() {
     switch (unplaced_) {
       case Unplaced::kAllow:
-        return {true, "is unplaced, and allowed"};
+        return {true, "is unplaced, but allowed to start"};
       case Unplaced::kConfine:
         return confine();
       case Unplaced::kRefuse:
         break;
     }
-    return {false, "is unplaced, and refused: 'pinfold status' shows what was decided"};
+    return {false, "is unplaced, so it is refused: 'pinfold status' shows what was decided"};
   }
   [[nodiscard]] PassageEnd confine() {
     const CpuBits cpus = confinement(decision_, shown_.effective);
-    if (!decision_) return {false, "is refused: without a snapshot no shared pool is known"};
+    if (!decision_)
+      return {false, "is refused: there is no snapshot, so the shared pool is unknown"};
     if (cpus.empty()) return {false, "is refused: all its CPUs are exclusive to others"};
     if (!host_.write(cpus) || !host_.look(shown_, decision_)) {
       return {false, "is refused: the kernel does not accept other CPUs for its group"};

@@ -113,7 +113,7 @@ Result<void> check_kubelets(const Scenario& scenario) {
   if (scenario.kubelets.empty() || scenario.machine.memory() >= least) return {};
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("scenario '{}': a machine with {} MiB of memory, expected {} MiB or more "
-                          "for kubelets of {} MiB in all, such as '{}'",
+                          "for kubelets of {} MiB in total, such as '{}'",
                           scenario.name, scenario.machine.memory() / kMiB, least / kMiB + 1,
                           bytes / kMiB, scenario.kubelets.front().string()));
 }

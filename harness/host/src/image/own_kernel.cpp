@@ -140,8 +140,9 @@ Result<Image> prepare_own_kernel(const fs::path& script, const fs::path& path,
     const auto missing = missing_options(parse_kernel_config(config), machine, work);
     if (!missing.empty()) {
       return fail(ErrorCode::kUnsupported,
-                  fmt::format("kernel '{}': expected {} in its configuration; build it with them",
-                              path.string(), fmt::join(missing, ", ")));
+                  fmt::format("kernel '{}': expected {} in its configuration; build it with {}",
+                              path.string(), fmt::join(missing, ", "),
+                              missing.size() == 1 ? "this option" : "these options"));
     }
   }
   std::string version = version_of_image(bytes);

@@ -144,7 +144,7 @@ void compare_memory(MachineCopy& copy, const std::vector<MemoryShare>& shares,
   const auto add = [&copy](std::string source, std::string instead) {
     copy.differences.push_back({"memory", std::move(source), std::move(instead)});
   };
-  if (wanted > total) add(amount(wanted) + " in all", amount(total) + " in all, in proportion");
+  if (wanted > total) add(amount(wanted) + " in total", amount(total) + " in total, scaled down");
   if (!raised.empty()) {
     add(fmt::format("less than {} MiB on nodes {} of the copy", kNodeMiB, raised.to_string()),
         fmt::format("{} MiB, on the first node {}", kNodeMiB, kFirstNodeMiB));
@@ -188,7 +188,7 @@ void copy_huge_pages(MachineCopy& copy, std::size_t i, const NumaNode& from) {
          size == 0 ? "none: x86 has pages of 2Mi and 1Gi"
          : pages == 0
              ? fmt::format("none: node {} with {} has no room", i, amount(node.memory / kMiB))
-             : fmt::format("{} pages on node {}, in proportion", pages, i)});
+             : fmt::format("{} pages on node {}, scaled down", pages, i)});
   }
 }
 

@@ -94,7 +94,9 @@ class TraitComparison {
   static std::string list(const std::vector<std::string>& texts, const char* between) {
     const auto shown = static_cast<std::ptrdiff_t>(std::min(texts.size(), kMostNamed));
     std::string text = fmt::format("{}", fmt::join(texts.begin(), texts.begin() + shown, between));
-    if (texts.size() > kMostNamed) text += fmt::format("{}... ({} in all)", between, texts.size());
+    if (texts.size() > kMostNamed) {
+      text += fmt::format("{}... ({} in total)", between, texts.size());
+    }
     return text;
   }
 

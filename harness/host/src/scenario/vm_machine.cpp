@@ -291,7 +291,7 @@ Result<void> check_cpus(const VmMachine& machine) {
   }
   if (machine.cpu_count() > kMaxCpus) {
     return wrong(
-        fmt::format("'{}' CPUs in all: expected at most {}", machine.cpu_count(), kMaxCpus));
+        fmt::format("'{}' CPUs in total: expected at most {}", machine.cpu_count(), kMaxCpus));
   }
   if (machine.cores % machine.caches != 0) {
     return wrong(fmt::format("caches: '{}': expected a divisor of the {} cores of a die",

@@ -43,10 +43,10 @@ VmResult<StepResult> judge_start(StepContext& context, const KubeletStep& step, 
   const bool expects_refusal = step.answer == KubeletStep::Answer::kRefused;
   if (refused && !expects_refusal) {
     PINFOLD_LET(const auto error, last_error(context));
-    return failure("the kubelet has ended instead of starting: " + error);
+    return failure("the kubelet exited instead of starting: " + error);
   }
   if (!refused && expects_refusal) {
-    return failure("expected the kubelet to refuse its state files, it has started");
+    return failure("expected the kubelet to refuse its state files, but it started");
   }
   if (step.message.empty()) return success();
   PINFOLD_LET(const bool says_so, context.has_line(kKubeletLog, step.message));
@@ -145,11 +145,11 @@ VmResult<StepResult> act(StepContext& context, const KubeletStep& step) {
 VmResult<StepResult> act(StepContext& context, const WaitKubeletStep&) {
   PINFOLD_LET(const auto answer, control(context, {"wait"}));
   if (!answer.error.empty()) {
-    return failure("the kubelet was not killed: it has not come to its killAt");
+    return failure("the kubelet was not killed: it has not reached its killAt");
   }
   if (answer.has_ended) return success();
   PINFOLD_LET(const auto error, last_error(context));
-  return failure("the kubelet has ended before it came to its killAt: " + error);
+  return failure("the kubelet exited before it reached its killAt: " + error);
 }
 
 VmResult<StepResult> act(StepContext& context, const RunStaticPodStep& step) {
@@ -180,7 +180,7 @@ VmResult<StepResult> act(StepContext& context, const WaitPodStep& step) {
     PINFOLD_LET(const auto answer, control(context, {"pods"}));
     if (answer.has_ended) {
       PINFOLD_LET(const auto error, last_error(context));
-      return failure("the kubelet has ended: " + error);
+      return failure("the kubelet exited: " + error);
     }
     const Json list = Json::parse(answer.output, nullptr, false);
     if (list.is_object()) {

@@ -39,8 +39,8 @@ std::vector<MetricFamily> memory_families(const forecast::MemoryOutlook& outlook
                           "and reclaimable slabs, less what the kernel keeps free.",
                           prometheus::MetricType::Gauge);
   auto exhaustion = family("pinfold_numa_memory_exhaustion_seconds",
-                           "Time until each NUMA node is out of memory if processes go on as in "
-                           "the last 20 seconds; +Inf: not within ten minutes.",
+                           "Time until each NUMA node is out of memory at the rate of the last 20 "
+                           "seconds; +Inf: more than ten minutes.",
                            prometheus::MetricType::Gauge);
   for (const forecast::NumaMemory& numa : outlook.numa) {
     add_gauge(available, numa.numa, static_cast<double>(numa.available));

@@ -77,12 +77,12 @@ std::vector<MetricFamily> noise_families(const noise::NoiseSample& counters, con
 std::vector<MetricFamily> quiet_families(const quiet::QuietReport& report) {
   std::vector<MetricFamily> families;
   families.push_back(counter_family("pinfold_noise_rewritten_total",
-                                    "Values that another program has changed after Pinfold.",
+                                    "Values that another program changed after Pinfold wrote them.",
                                     report.taken));
-  auto unmovable = family("pinfold_noise_unmovable",
-                          "Interrupts, queues, services and kernel threads that are not off quiet "
-                          "CPUs although they should be.",
-                          prometheus::MetricType::Gauge);
+  auto unmovable =
+      family("pinfold_noise_unmovable",
+             "Interrupts, queues, services and kernel threads that are still on quiet CPUs.",
+             prometheus::MetricType::Gauge);
   for (const quiet::KnobKind kind : enumerators(quiet::KnobKind())) {
     auto& metric = unmovable.metric.emplace_back();
     metric.label.push_back({"kind", std::string(to_string(kind))});
@@ -90,7 +90,8 @@ std::vector<MetricFamily> quiet_families(const quiet::QuietReport& report) {
   }
   families.push_back(std::move(unmovable));
   families.push_back(gauge_family("pinfold_noise_unread_kinds",
-                                  "Kinds of them that could not be read at the last change.",
+                                  "Kinds of interrupts, queues, services and kernel threads that "
+                                  "could not be read at the last change.",
                                   static_cast<double>(report.unread.size())));
   families.push_back(counter_family("pinfold_noise_written_total",
                                     "Values written to keep interrupts, queues, services and "

@@ -95,10 +95,9 @@ std::vector<MetricFamily> service_families(const Node& node, const worker::Snaps
                                     "Free memory of the NUMA node that has the most.",
                                     static_cast<double>(free.memory)));
   }
-  families.push_back(gauge_family("pinfold_narrowed_containers",
-                                  "Containers that lack CPUs because a group above theirs lacks "
-                                  "them.",
-                                  narrowed(snapshot)));
+  families.push_back(gauge_family(
+      "pinfold_narrowed_containers",
+      "Containers that lack CPUs because a parent group does not have them.", narrowed(snapshot)));
   families.push_back(gauge_family(
       "pinfold_not_settled",
       "1 if the kubelet's files are older than the journal, because they cannot be written.",

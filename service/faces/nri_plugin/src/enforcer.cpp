@@ -197,7 +197,7 @@ Result<api::UpdateContainerResponse> Enforcer::update(Agent& agent,
     if (cpus != own && !own.empty()) {
       ++counters_.reverted;
       log(LogLevel::kWarning,
-          fmt::format("NRI: container '{}' of pod '{}': an update to CPUs {} became {}",
+          fmt::format("NRI: container '{}' of pod '{}': an update asked for CPUs {} and got {}",
                       request.container().name(), request.pod().uid(), cpus, own));
     }
   }

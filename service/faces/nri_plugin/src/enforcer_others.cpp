@@ -224,13 +224,14 @@ void OtherGroups::note_unpinned(const Agent& agent, const agent::Desired& desire
       unexplained_.erase(directory) != 0 || (noted != noted_.end() && !noted->second.is_named);
   if (!was_confined && (own.empty() || own.contains_all(has))) return;
   if (!was_confined && is_pinned_elsewhere(agent, desired, id, has)) {
-    return log(LogLevel::kInfo, fmt::format("NRI: {} had {} of another container, now has {}",
-                                            title_of(id), cpus_named(has), own.to_string()));
+    return log(LogLevel::kInfo,
+               fmt::format("NRI: {} could run on {} of another container, and now runs on {}",
+                           title_of(id), cpus_named(has), own.to_string()));
   }
   const double seconds = options_.age(static_cast<pid_t>(container.pid()));
   count_unpinned(directory, id, seconds);
   log(LogLevel::kWarning,
-      fmt::format("NRI: {}: {} {}, expected {}, for {:.0f} s at most", title_of(id),
+      fmt::format("NRI: {}: {} {}, expected {}, for at most {:.0f} s", title_of(id),
                   was_confined ? "unknown container, was confined to" : "ran on", cpus_named(has),
                   own.to_string(), seconds));
 }

@@ -23,12 +23,13 @@ bool is_sandboxed_by_name(std::string_view handler) {
   return handler.starts_with("kata") || handler == "runsc" || handler == "gvisor";
 }
 
-/// "runtime class 'kata-qemu' has no group for each container".
+/// "runtime class 'kata-qemu' creates no group per container".
 std::string lack_of_groups(const api::PodSandbox& pod, bool is_declared) {
   const std::string& handler = pod.runtime_handler();
   const bool is_sure = is_declared || is_sandboxed_by_name(handler);
-  return fmt::format("runtime class '{}' {} no group for each container",
-                     handler.empty() ? "(default)" : handler, is_sure ? "has" : "seems to have");
+  return fmt::format("runtime class '{}' {} no group per container",
+                     handler.empty() ? "(default)" : handler,
+                     is_sure ? "creates" : "seems to create");
 }
 
 }  // namespace

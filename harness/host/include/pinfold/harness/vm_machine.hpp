@@ -80,7 +80,7 @@ struct VmMachine {
 };
 
 /// Checks a machine's CPU counts and their total. Domain: each is positive.
-/// Errors: kInvalidArgument, "'256' CPUs in all: expected at most 128".
+/// Errors: kInvalidArgument, "'256' CPUs in total: expected at most 128".
 [[nodiscard]] Result<void> check_cpus(const VmMachine& machine);
 
 /// Checks that QEMU and Linux can provide this machine.
