@@ -157,7 +157,7 @@ FileTexts merged(FileTexts before, const FileTexts& next) {
 }
 
 /// What a mark says of a journal: the size and the content_sum() of its synced part.
-struct Mark {
+struct JournalMark {
   std::size_t size = 0;
   std::uint64_t sum = 0;
 
@@ -165,8 +165,8 @@ struct Mark {
 };
 
 /// Returns the mark; nullopt if it is another journal's, or if something follows the marked part.
-std::optional<Mark> mark_of(std::string_view journal, const std::string& text) {
-  Mark mark;
+std::optional<JournalMark> mark_of(std::string_view journal, const std::string& text) {
+  JournalMark mark;
   const auto number = std::from_chars(text.data(), text.data() + text.size(), mark.size);
   if (number.ec != std::errc() || mark.size == 0 || mark.size > journal.size()) return std::nullopt;
   mark.sum = content_sum(journal.substr(0, mark.size));
@@ -437,7 +437,8 @@ bool Store::leave_journal() {
 Result<void> Store::mark_journal() {
   if (journal_ == nullptr) return {};
   PINFOLD_TRY(fs_->remove(std::string(kSyncedJournalFileName)));
-  return write_side_file(kSyncedJournalFileName, Mark{journal_size_, journal_sum_}.to_string());
+  return write_side_file(kSyncedJournalFileName,
+                         JournalMark{journal_size_, journal_sum_}.to_string());
 }
 
 Result<void> Store::begin() {
