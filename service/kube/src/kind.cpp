@@ -83,6 +83,9 @@ Result<json> parse_json(std::string_view text, std::string_view what) {
   } catch (const json::parse_error& error) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{}: expected JSON, found an error at byte {}", what, error.byte));
+  } catch (const json::out_of_range&) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: expected JSON with numbers below 1.8e308", what));
   }
 }
 

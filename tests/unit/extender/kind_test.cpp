@@ -35,6 +35,8 @@ TEST(KubeKind, OnlyListsAskForLists) {
 TEST(KubeJson, NamesTheByteOfAnError) {
   EXPECT_EQ(parse_json("{\"a\":}", "request").error().message,
             "request: expected JSON, found an error at byte 6");
+  EXPECT_EQ(parse_json("{\"a\":1e999}", "request").error().message,
+            "request: expected JSON with numbers below 1.8e308");
   EXPECT_FALSE(parse_json("", "request"));
   EXPECT_FALSE(parse_json("{} {}", "request"));
 }
