@@ -85,11 +85,12 @@ TEST_F(ExplainOffline, NoRemedyIsNamedThatDoesNotHelpNow) {
   EXPECT_TRUE(explained.out.starts_with("shop/web needs exclusive CPUs, but " +
                                         std::string(kOffline) + kCommands))
       << explained.out;
-  EXPECT_THAT(explained.out,
-              AllOf(HasSubstr("Once they are back: Container main of shop/web needs 10 CPUs"),
-                    HasSubstr("once CPUs 14-15 are online, with container main: cpu 10 -> 8"),
-                    HasSubstr("once CPUs 14-15 are online, if shop/db"),
-                    Not(HasSubstr("\n  with ")), Not(HasSubstr("\n  if "))));
+  EXPECT_THAT(
+      explained.out,
+      AllOf(HasSubstr("Once they are back: Container main of shop/web needs 10 exclusive CPUs"),
+            HasSubstr("once CPUs 14-15 are online, with container main: cpu 10 -> 8"),
+            HasSubstr("once CPUs 14-15 are online, if shop/db"), Not(HasSubstr("\n  with ")),
+            Not(HasSubstr("\n  if "))));
   dir_.write("eight.yaml", pod("web", "limits: {cpu: 8, memory: 1Gi}"));
   const Outcome smaller = on_node("admit --no-enforce --dry-run", "eight.yaml");
   EXPECT_EQ(smaller.status, 2) << "the smaller request would now be a remedy: " << smaller.out;

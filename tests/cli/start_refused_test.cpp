@@ -201,7 +201,7 @@ TEST_F(StartRefused, ATornFileNamesTheRepairThatWorksAndItsLoss) {
       AllOf(HasSubstr(
                 "; 'cpu_manager_state' is sound; 'pinfold checkpoint repair --accept-loss --config "
                 "config.yaml --machine machine.json kubelet' repairs the files, but loses: "),
-            HasSubstr("0b7d0c9e/main: any memory that it had: cannot be read")));
+            HasSubstr("0b7d0c9e/main: any memory that it had: its entry is unreadable")));
   expect_that_the_repair_works(refused);
 }
 

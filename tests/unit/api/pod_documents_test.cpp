@@ -132,15 +132,14 @@ TEST(PodDocuments, LeaveOutWhatHasNoPods) {
 }
 
 TEST(PodDocuments, NameTheKindOfAnotherObjectAndWhatToPass) {
-  const std::string rollout =
-      R"({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "r"},
-          "spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}})";
+  const std::string spark =
+      R"({"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication",
+          "metadata": {"name": "r"}, "spec": {"driver": {"cores": 1}}})";
   const std::string error =
-      "Rollout 'default/r' (argoproj.io/v1alpha1): expected a Pod: pass one of its pods, as "
-      "'kubectl "
-      "get pod NAME -o yaml' prints it";
-  EXPECT_EQ(read(rollout), "pods.yaml: " + error);
-  EXPECT_EQ(parse_pod(rollout).error().message, error);
+      "SparkApplication 'default/r' (sparkoperator.k8s.io/v1beta2): expected a Pod: pass one of "
+      "its pods, as 'kubectl get pod NAME -o yaml' prints it";
+  EXPECT_EQ(read(spark), "pods.yaml: " + error);
+  EXPECT_EQ(parse_pod(spark).error().message, error);
 }
 
 /// An object of kubectl's, with the owner "KIND NAME" unless that is "".

@@ -415,7 +415,7 @@ TEST(Repair, MemoryWhoseCountsWereCutOffIsLost) {
     ASSERT_NE(end, std::string::npos) << whole;
     const auto repaired =
         repair(node(), {cpu, whole.substr(0, end + std::string(last).size())}, {}, {});
-    EXPECT_TRUE(mentions(repaired.lost, "b/c", "any memory that it had: cannot be read"));
+    EXPECT_TRUE(mentions(repaired.lost, "b/c", "any memory that it had: its entry is unreadable"));
     EXPECT_TRUE(mentions(repaired.lost, "memory_manager_state", "its assignments are unreadable"));
     EXPECT_TRUE(would_start(node(), repaired.files, {}));
   }
@@ -438,7 +438,7 @@ TEST(Repair, MakesAFileAnewThatActivePodsNeed) {
       repair(node(), {{}, memory_file({{"a", 0}})}, {}, {.pods = {test::pod("a", kTwoCpus)}});
   ASSERT_TRUE(repaired.files.cpu);
   EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is missing or empty: created anew"));
-  EXPECT_TRUE(mentions(repaired.lost, "a/c", "2 CPUs: cannot be read"));
+  EXPECT_TRUE(mentions(repaired.lost, "a/c", "2 CPUs: its entry is unreadable"));
   EXPECT_FALSE(repair(node(), {{}, memory_file({})}, {}, {}).files.cpu);
 }
 

@@ -270,7 +270,8 @@ TEST(OtherForms, AreNamedWithWhatToPass) {
                "it is a Node of Kubernetes, which has no topology: pass "},
            Row{"apiVersion: v1\nkind: List\nitems:\n- kind: Node\n", "it is a Node of Kubernetes"},
            Row{"kind: NodeResourceTopology\nzones: []\n",
-               "'pinfold predict --nodes' reads it): pass"},
+               "it is a NodeResourceTopology, which has sums of NUMA nodes but no cores "
+               "('pinfold predict --nodes' reads it): pass"},
            Row{"processor\t: 0\nprocessor\t: 1\n", "it is /proc/cpuinfo alone, which has no"},
            Row{"MemTotal:       1 kB\n", "it is /proc/meminfo alone, which has no CPUs"},
            Row{R"({"lscpu":[{"field":"CPU(s):","data":"8"}]})", "it is the output of 'lscpu -J'"},

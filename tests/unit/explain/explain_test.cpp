@@ -294,10 +294,11 @@ TEST(Explain, AMoveThatSpreadsMemoryIsNamedAsSuchAndLast) {
   });
   ASSERT_NE(moves, remedies.end());
   EXPECT_EQ(moves + 1, remedies.end());
-  EXPECT_EQ(moves->text,
-            "default/a/c (10Gi of memory: NUMA node 0 -> NUMA nodes 0 and 1) and default/b/c (10Gi "
-            "of memory: NUMA node 1 -> NUMA nodes 0 and 1) move; memory is then spread over more "
-            "NUMA nodes than now");
+  EXPECT_EQ(
+      moves->text,
+      "default/a/c (10Gi of memory: NUMA node 0 -> NUMA nodes 0 and 1) and default/b/c (10Gi "
+      "of memory: NUMA node 1 -> NUMA nodes 0 and 1) are moved; memory is then spread over more "
+      "NUMA nodes than now");
 }
 
 TEST(Explain, ARequestForHugePagesThatTheMachineLacksIsRemoved) {

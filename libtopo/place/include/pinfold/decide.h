@@ -1,5 +1,6 @@
 /**
- * @file Pinfold's decision as a pure call: which CPUs and NUMA nodes the kubelet gives to a
+ * @file
+ * Pinfold's decision as a pure call: which CPUs and NUMA nodes the kubelet gives to a
  * container. For programs that keep the state themselves. Library: libpinfold-decide, which needs
  * no other library of Pinfold.
  *
