@@ -191,7 +191,7 @@ TEST_F(SnapshotFile, RejectsAnotherBootOrVersion) {
 TEST_F(SnapshotFile, IsContinuedByLaterWriters) {
   commit({"c", "m", "p", "n"});
   const ino_t first = inode();
-  for (int i = 0; i < 5; ++i) {
+  for (std::size_t i = 0; i < 5; ++i) {
     commit({fmt::format("c{}", i), "m", std::string(1000 * i, 'p'), "n"});
     EXPECT_EQ(inode(), first) << i;
   }
