@@ -95,14 +95,13 @@ Header new_header(std::size_t least) {
 /// version's or another boot's, has less room than `least` in a slot, or another name (a hard
 /// link). All its blocks must be allocated: on a full disk, writing to mapped memory without a
 /// block would kill the process.
-UniqueFd open_earlier(const std::string& path, std::size_t least) {
+UniqueFd open_earlier(const std::string& path, const Header& own, std::size_t least) {
   constexpr off_t kBlock = 512;  // of st_blocks
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status = {};
   Header found = {};
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   if (::pread(fd.get(), &found, sizeof(found), 0) != ssize_t{sizeof(found)}) return {};
-  const Header own = new_header(least);
   const bool is_of_this_boot = found.magic == own.magic && found.version == own.version &&
                                found.boot_id == own.boot_id && own.boot_id.front() != '\0';
   const Word room = static_cast<Word>(status.st_size) - sizeof(Header);
@@ -154,10 +153,11 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   const std::string temp = temp_path();
   bool is_new = false;
   if (mapped_ == nullptr || mapped_->header().capacity < least) {
-    UniqueFd fd = open_earlier(path(), least);
+    const Header own = new_header(least);
+    UniqueFd fd = open_earlier(path(), own, least);
     is_new = !fd;
     if (is_new) {
-      PINFOLD_LET(fd, create_file(temp, new_header(least)));
+      PINFOLD_LET(fd, create_file(temp, own));
     }
     const MappedFile file(fd, bip::read_write);
     mapped_ = std::make_unique<Mapped>(Mapped{bip::mapped_region(file, bip::read_write)});
