@@ -63,7 +63,8 @@ std::string cause_text(const Forecast& forecast, std::string_view it) {
   }
   if (!growers.empty()) return fmt::format("{}", fmt::join(growers, ", "));
   return fmt::format("{} {}/s, and no known control group grows that fast",
-                     it == "it" ? "it loses" : "they lose", bytes_text(forecast.bytes_per_second));
+                     forecast.numa_nodes.size() == 1 ? "it loses" : "they lose",
+                     bytes_text(forecast.bytes_per_second));
 }
 
 std::string numa_text(const Forecast& forecast) {
