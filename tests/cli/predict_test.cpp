@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "node_topology_schema.hpp"
@@ -108,7 +109,48 @@ TEST_F(PredictCommand, NodesThatHaveTooLittleInTotalAreCounted) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.out,
               testing::StartsWith("default/train: 0 of 2 nodes admit it; 2 have too little in "
-                                  "total\n  nearest miss: split: it has 16\n"));
+                                  "total\n  nearest miss: split: it has cpu 16 of 17\n"));
+}
+
+/// One zone with so many CPUs.
+std::string one_zone(const std::string& name, const char* cpus, const char* zone_1 = nullptr) {
+  const auto zone = [](int number, const char* amount) {
+    return fmt::format(
+        "- {{name: node-{0}, type: Node, resources: [{{name: cpu, capacity: {1}, allocatable: {1}, "
+        "available: {1}}}]}}\n",
+        number, amount);
+  };
+  return fmt::format(
+      "---\napiVersion: topology.node.k8s.io/v1alpha2\nkind: NodeResourceTopology\n"
+      "metadata: {{name: {}}}\nattributes: [{{name: topologyManagerPolicy, value: "
+      "single-numa-node}}]\nzones:\n{}{}",
+      name, zone(0, cpus), zone_1 == nullptr ? "" : zone(1, zone_1));
+}
+
+TEST_F(PredictCommand, TheTableShowsWhichNodesEachNumberMeans) {
+  write("nodes.yaml", one_zone("small-1", "4") + one_zone("split-1", "4", "4") +
+                          one_zone("small-2", "4") + one_zone("split-2", "4", "4") +
+                          one_zone("large", "8"));
+  write("pod.yaml", pod("train", "cpu: 7, memory: 1Gi"));
+  const Outcome text = run("predict --nodes nodes.yaml --pod pod.yaml");
+  EXPECT_EQ(text.out,
+            "default/train: 1 of 5 nodes admit it (1 aligned, 0 not aligned); 2 cannot align it; "
+            "2 have too little in total\n"
+            "  nearest miss: small-1: it has cpu 4 of 7\n"
+            "  NODE              OUTCOME   SCORE  POLICY            WHERE, OR WHY NOT\n"
+            "  large             fits        100  single-numa-node  container 'main': node-0\n"
+            "  split-1, split-2  rejected         single-numa-node  container 'main': no zone has "
+            "cpu 7: cpu fits none\n"
+            "  small-1, small-2  rejected         single-numa-node  all zones together have 4 cpu "
+            "allocatable, 7 requested\n");
+  const json nodes =
+      json::parse(run("predict --nodes nodes.yaml --pod pod.yaml -o json").out)[0]["nodes"];
+  using GroupAndLack = std::pair<std::string, std::string>;
+  std::map<std::string, GroupAndLack> found;
+  for (const json& node : nodes) found[node["node"]] = {node["group"], node["lacks"]};
+  EXPECT_EQ(found["large"], (GroupAndLack{"aligned", ""}));
+  EXPECT_EQ(found["split-2"], (GroupAndLack{"cannotAlign", "node-0 lacks cpu 3"}));
+  EXPECT_EQ(found["small-2"], (GroupAndLack{"tooLittle", "it has cpu 4 of 7"}));
 }
 
 TEST_F(PredictCommand, ANodeWithoutZonesIsNotCountedAsAdmitting) {

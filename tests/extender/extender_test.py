@@ -94,7 +94,7 @@ class ExtenderTest(unittest.TestCase):
         extender = self.start_ready()
         self.assertEqual(extender.filter(pod("p", 6), ["a"])["NodeNames"], ["a"])
         self.api.put("pods", "p", pod("p", 6, "a"))
-        until(lambda: "it has 2" in extender.filter(pod("q", 6), ["a"])["FailedAndUnresolvableNodes"].get("a", ""), "the pod counts")
+        until(lambda: "it has cpu 2 of 6" in extender.filter(pod("q", 6), ["a"])["FailedAndUnresolvableNodes"].get("a", ""), "the pod counts")
         self.api.delete("pods", "p")
         until(lambda: extender.filter(pod("q", 6), ["a"])["NodeNames"] == ["a"], "the pod no longer counts")
 
@@ -106,7 +106,7 @@ class ExtenderTest(unittest.TestCase):
             self.api.drop_watches()
             self.api.put("noderesourcetopologies", "a", topology(free, 0))
             self.api.compact()
-            until(lambda: f"it has {free}" in extender.filter(pod("p", 8), ["a"])["FailedAndUnresolvableNodes"].get("a", ""),
+            until(lambda: f"it has cpu {free} of 8" in extender.filter(pod("p", 8), ["a"])["FailedAndUnresolvableNodes"].get("a", ""),
                   f"{free} CPUs are free")
             self.assertGreater(self.api.count("noderesourcetopologies", watch=False), lists)
 

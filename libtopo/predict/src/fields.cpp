@@ -34,13 +34,13 @@ PodPredictions predictions_of(const Fleet& fleet, const PodSpec& pod, PodQuery& 
   for (const std::size_t node : ranked(predictions)) {
     const Prediction& prediction = predictions[node];
     out.nodes.push_back({fleet.name(node), std::string(to_string(prediction.outcome)),
-                         prediction.admits(), prediction.score,
-                         std::string(to_string(fleet.policy(node))),
+                         std::string(to_string(query.group(node, prediction))), prediction.admits(),
+                         prediction.score, std::string(to_string(fleet.policy(node))),
                          std::string(to_string(fleet.scope(node))), query.explain(node),
-                         amounts_of(fleet, node, query.place(node))});
+                         query.near_miss(node).lacks, amounts_of(fleet, node, query.place(node))});
   }
   for (const UnreadTopology& unread : fleet.unread()) {
-    out.nodes.push_back({unread.name, "unknown", false, 0, "", "", unread.why, {}});
+    out.nodes.push_back({unread.name, "unknown", "unknown", false, 0, "", "", unread.why, "", {}});
   }
   return out;
 }
@@ -69,11 +69,17 @@ void describe(Fields& fields, NodePrediction& prediction) {
   fields.member("node", prediction.node, "");
   fields.member("outcome", prediction.outcome,
                 "\"fits\", \"unsure\", \"passes\", \"rejected\" or \"unknown\".");
+  fields.member("group", prediction.group,
+                "How the node is counted: \"aligned\", \"notAligned\", \"cannotAlign\", "
+                "\"tooLittle\" in total, \"noZones\" or \"unknown\".");
   fields.member("admits", prediction.admits, "");
   fields.member("score", prediction.score, "0 to 100.");
   fields.member("policy", prediction.policy, "Of its topology manager; \"\": unknown.");
   fields.member("scope", prediction.scope, "Of its topology manager; \"\": unknown.");
   fields.member("why", prediction.why, "One sentence.");
+  fields.member("lacks", prediction.lacks,
+                "What the nearest zone lacks, or what all zones together have of a resource that "
+                "they lack; \"\": nothing, or not about either.");
   fields.member("placement", prediction.placement, "Empty: nothing is aligned, or not known.");
 }
 

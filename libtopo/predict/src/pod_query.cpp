@@ -172,6 +172,14 @@ Prediction PodQuery::predict(std::size_t node, ScoringStrategy strategy) {
   return {outcome, scoring.score(), scoring.zones()};
 }
 
+AnswerGroup PodQuery::group(std::size_t node, const Prediction& prediction) const {
+  if (fleet_->zone_count(node) == 0) return AnswerGroup::kNoZones;
+  if (!prediction.admits()) {
+    return shortage(node) ? AnswerGroup::kTooLittle : AnswerGroup::kCannotAlign;
+  }
+  return prediction.zones.empty() ? AnswerGroup::kNotAligned : AnswerGroup::kAligned;
+}
+
 bool PodQuery::requests_zones(std::size_t node) const {
   const Plan& plan = scope_of(node).plans[fleet_->shape_number(node)];
   return std::any_of(plan.begin(), plan.end(), [](const auto& item) { return !item.empty(); });
@@ -224,10 +232,9 @@ Placement PodQuery::place(std::size_t node) {
 std::string PodQuery::explain(std::size_t node) {
   const TopologyPolicy policy = fleet_->policy(node);
   if (fleet_->zone_count(node) == 0) return "the node reports no zones: nothing is predicted";
-  const auto lacks = shortage(node);
-  if (policy == TopologyPolicy::kNone) {
-    return lacks ? shortage_text(node, *lacks) : "policy none aligns nothing";
-  }
+  // First: no eviction of other pods and no other policy changes a total that is allocatable.
+  if (const auto lacks = shortage(node)) return shortage_text(node, *lacks);
+  if (policy == TopologyPolicy::kNone) return "policy none aligns nothing";
   const Scope& scope = scope_of(node);
   const Plan& plan = scope.plans[fleet_->shape_number(node)];
   std::vector<std::string> aligned;
@@ -237,9 +244,6 @@ std::string PodQuery::explain(std::size_t node) {
                       zone_list(*fleet_, node, zones));
   });
   const bool is_aligned = fitting == plan.size();
-  if (lacks && (is_aligned || policy == TopologyPolicy::kBestEffort)) {
-    return shortage_text(node, *lacks);
-  }
   const std::string unsure =
       is_unsure_ ? "; it depends on which CPUs the init containers leave to the others" : "";
   if (is_aligned) {
@@ -338,8 +342,9 @@ NearMiss PodQuery::total_miss(std::size_t node, const Shortage& shortage) const 
   };
   return {fmt::format("all NUMA nodes together have less than {} {} {}", resource,
                       text(shortage.amount), shortage.is_available ? "free" : "allocatable"),
-          fmt::format("it has {}", text(std::max<std::int64_t>(0, shortage.total))),
-          1 - static_cast<double>(shortage.total) / static_cast<double>(shortage.amount), true};
+          fmt::format("it has {} {} of {}", resource,
+                      text(std::max<std::int64_t>(0, shortage.total)), text(shortage.amount)),
+          1 - static_cast<double>(shortage.total) / static_cast<double>(shortage.amount)};
 }
 
 std::vector<PodQuery::RowRequest> PodQuery::lacking_on(
@@ -385,6 +390,22 @@ NearMiss PodQuery::zone_miss(std::size_t node, const std::vector<RowRequest>& re
           fmt::format("{} lacks {}", fleet_->zone_name(node, nearest),
                       amounts_text(node, lacking_on(nearest, requests))),
           distance_to(nearest)};
+}
+
+std::string_view to_string(AnswerGroup group) {
+  switch (group) {
+    case AnswerGroup::kAligned:
+      return "aligned";
+    case AnswerGroup::kNotAligned:
+      return "notAligned";
+    case AnswerGroup::kNoZones:
+      return "noZones";
+    case AnswerGroup::kCannotAlign:
+      return "cannotAlign";
+    case AnswerGroup::kTooLittle:
+      return "tooLittle";
+  }
+  return "";
 }
 
 std::string_view to_string(PredictedOutcome outcome) {

@@ -63,16 +63,18 @@ TEST_F(AnswersTest, PodsInFlightAreChargedUntilTheyAreBound) {
   EXPECT_FALSE(third.is_undecided);
   EXPECT_THAT(
       third.failed,
-      ElementsAre(
-          Pair("a", "all NUMA nodes together have less than cpu 6 free (nearest: a: it has 4)")));
+      ElementsAre(Pair(
+          "a",
+          "all NUMA nodes together have less than cpu 6 free (nearest: a: it has cpu 4 of 6)")));
   bind("p", "6", "a");
   bind("q", "6", "a");
   const FilterResult again = ask("r", "6", {"a"});
   EXPECT_FALSE(again.is_undecided);
   EXPECT_THAT(
       again.failed,
-      ElementsAre(
-          Pair("a", "all NUMA nodes together have less than cpu 6 free (nearest: a: it has 4)")));
+      ElementsAre(Pair(
+          "a",
+          "all NUMA nodes together have less than cpu 6 free (nearest: a: it has cpu 4 of 6)")));
 }
 
 TEST_F(AnswersTest, NodesThatOthersMayTakeAreAvoidedWhileThereAreMore) {

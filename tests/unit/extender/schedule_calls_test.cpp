@@ -76,7 +76,7 @@ TEST_F(ScheduleCallsTest, APodThatIsBoundMeanwhileDecides) {
     view.use([](ClusterView& of) { of.set_pod(test::watched("p", "6", "a"), kube::Time(1)); });
   });
   EXPECT_THAT(filter("q")["FailedAndUnresolvableNodes"]["a"].get<std::string>(),
-              HasSubstr("it has 2"));
+              HasSubstr("it has cpu 2 of 6"));
   binding.join();
 }
 

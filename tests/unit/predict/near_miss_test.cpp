@@ -58,8 +58,15 @@ TEST(NearMiss, SaysTheSameOfNodesThatLackTheSame) {
 TEST(NearMiss, NamesWhatTheNodeLacksInTotal) {
   const NearMiss found = miss(split_node("single-numa-node"), cpus_and_gpus("20", "1"));
   EXPECT_EQ(found.why, "all NUMA nodes together have less than cpu 20 free");
-  EXPECT_EQ(found.lacks, "it has 19");
+  EXPECT_EQ(found.lacks, "it has cpu 19 of 20");
   EXPECT_NEAR(found.distance, 0.05, 1e-9);
+  // Not the first resource of the request.
+  EXPECT_EQ(miss(split_node("single-numa-node"), cpus_and_gpus("3", "20")).lacks,
+            "it has example.com/gpu 8 of 20");
+  EXPECT_EQ(miss(test::zones_of("n", "restricted", "pod", {{"memory", {"1Gi", "1Gi"}}}),
+                 pod("p", {{"cpu", "1"}, {"memory", "3Gi"}}))
+                .lacks,
+            "it has memory 2Gi of 3Gi");
 }
 
 TEST(NearMiss, SeveralZonesHaveNoNearestOne) {

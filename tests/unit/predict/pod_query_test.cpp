@@ -121,17 +121,62 @@ TEST(PodQueryExplain, NamesTheResourcesThatDoNotFitTogether) {
   EXPECT_EQ(explain("restricted", gpu_pod("4", "1")),
             "pod: no zone has cpu 4 and example.com/gpu 1: cpu fits node-1, example.com/gpu fits "
             "node-0");
-  EXPECT_EQ(explain("restricted", gpu_pod("10", "6")),
-            "pod: cpu 10 prefers 1 zone, example.com/gpu 6 prefers 2 zones: the resources prefer "
+  EXPECT_EQ(explain("restricted", gpu_pod("17", "4")),
+            "pod: cpu 17 prefers 2 zones, example.com/gpu 4 prefers 1 zone: the resources prefer "
             "different numbers of zones");
-  EXPECT_EQ(explain("restricted", gpu_pod("20", "8")),
-            "pod: needs 2 zones, and no 2 have cpu 20 and example.com/gpu 8 free");
-  EXPECT_EQ(explain("restricted", gpu_pod("4", "9")),
-            "pod: example.com/gpu 9 is more than all "
-            "zones have");
   EXPECT_EQ(explain("best-effort", gpu_pod("4", "1")).substr(0, 17), "not aligned: pod:");
   EXPECT_EQ(explain("none", gpu_pod("4", "1")), "policy none aligns nothing");
   EXPECT_EQ(explain("restricted", gpu_pod("4", "0")), "node-1");
+}
+
+TEST(PodQueryExplain, SaysFirstWhatAllZonesTogetherLack) {
+  const std::string none_free = "all zones together have 4 example.com/gpu available, 6 requested";
+  const std::string none_at_all =
+      "all zones together have 8 example.com/gpu allocatable, 9 requested";
+  for (const char* const policy : {"single-numa-node", "restricted", "best-effort", "none"}) {
+    for (const char* const scope : {"pod", "container"}) {
+      auto node = two_zones(policy, scope, {{"cpu", "16"}, {kGpu, "4"}});
+      test::set_available(node, 0, "cpu", "3");
+      test::set_available(node, 1, kGpu, "0");
+      Fleet fleet;
+      ASSERT_TRUE(fleet.add(node));
+      EXPECT_EQ(PodQuery(fleet, gpu_pod("20", "6")).explain(0).substr(0, 33),
+                "all zones together have 19 cpu av")
+          << policy << scope;
+      EXPECT_EQ(PodQuery(fleet, gpu_pod("4", "6")).explain(0), none_free) << policy << scope;
+      EXPECT_EQ(PodQuery(fleet, gpu_pod("4", "9")).explain(0), none_at_all) << policy << scope;
+    }
+  }
+}
+
+TEST(PodQueryExplain, NamesASetOfZonesThatIsMissing) {
+  auto node = zones_of("n", "restricted", "pod", {{"cpu", {"8", "8", "8"}}});
+  for (const int zone : {0, 1, 2}) test::set_available(node, zone, "cpu", "5");
+  Fleet fleet;
+  ASSERT_TRUE(fleet.add(node));
+  const PodSpec twelve = pod("p", {{"cpu", "12"}, {"memory", "1Mi"}});
+  EXPECT_EQ(PodQuery(fleet, twelve).explain(0), "pod: needs 2 zones, and no 2 have cpu 12 free");
+}
+
+TEST(PodQueryGroup, EachNodeIsInOne) {
+  const auto group = [](const NodeTopology& node, const PodSpec& wants) {
+    Fleet fleet;
+    (void)fleet.add(node);
+    PodQuery query(fleet, wants);
+    return std::string(
+        to_string(query.group(0, query.predict(0, ScoringStrategy::kLeastNumaNodes))));
+  };
+  const auto of = [](const char* policy) {
+    return two_zones(policy, "pod", {{"cpu", "8"}, {kGpu, "2"}});
+  };
+  EXPECT_EQ(group(of("single-numa-node"), gpu_pod("4", "1")), "aligned");
+  EXPECT_EQ(group(of("single-numa-node"), gpu_pod("9", "1")), "cannotAlign");
+  EXPECT_EQ(group(of("single-numa-node"), gpu_pod("17", "1")), "tooLittle");
+  EXPECT_EQ(group(of("best-effort"), gpu_pod("4", "1")), "aligned");
+  EXPECT_EQ(group(of("best-effort"), gpu_pod("9", "1")), "notAligned");
+  EXPECT_EQ(group(of("none"), gpu_pod("9", "1")), "notAligned");
+  EXPECT_EQ(group(of("none"), gpu_pod("17", "1")), "tooLittle");
+  EXPECT_EQ(group(NodeTopology{"n", {}, {}, {}}, gpu_pod("17", "1")), "noZones");
 }
 
 /// The kubelet's check of requests counts it, as admit and explain do.

@@ -123,7 +123,7 @@ class Answers {
                      {"SCORE", TextTable::Align::kRight},
                      {"POLICY", TextTable::Align::kLeft},
                      {"WHERE, OR WHY NOT", TextTable::Align::kLeft}});
-    for (const auto& [cells, names] : equal_answers()) {
+    for (const auto& [group, cells, names] : equal_answers()) {
       table.add({name_list(names), cells[0], cells[1], cells[2], cells[3]});
     }
     for (const UnreadTopology& node : fleet_.unread()) {
@@ -141,11 +141,14 @@ class Answers {
  private:
   using Cells = std::array<std::string, 4>;
   struct EqualAnswers {
+    AnswerGroup group;
     Cells cells;  ///< outcome, score, policy, why
     std::vector<std::string> nodes;
   };
 
-  /// Returns the rows of the table, the best first; nodes with the same answer share one.
+  /// Returns the rows of the table, the best first, and of those that reject, the ones with too
+  /// little in total last, so that each number of the headline counts neighbouring rows. Nodes with
+  /// the same answer share one.
   std::vector<EqualAnswers> equal_answers() {
     std::vector<EqualAnswers> rows;
     std::map<Cells, std::size_t> known;
@@ -155,9 +158,12 @@ class Answers {
                            prediction.admits() ? std::to_string(prediction.score) : "",
                            std::string(to_string(fleet_.policy(node))), query_.explain(node)};
       const auto [row, fresh] = known.emplace(cells, rows.size());
-      if (fresh) rows.push_back({cells, {}});
+      if (fresh) rows.push_back({query_.group(node, prediction), cells, {}});
       rows[row->second].nodes.push_back(fleet_.name(node));
     }
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+      return a.group < AnswerGroup::kTooLittle && b.group == AnswerGroup::kTooLittle;
+    });
     return rows;
   }
 
@@ -166,12 +172,9 @@ class Answers {
     return some_named(names, 2);
   }
 
-  /// How many nodes answer alike, and the nearest of those that reject.
+  /// How many nodes are in each group, and the nearest of those that reject.
   struct Tally {
-    std::size_t aligned = 0;
-    std::size_t admitting = 0;
-    std::size_t lacking = 0;      ///< have too little in total
-    std::size_t unpredicted = 0;  ///< report no zones
+    std::map<AnswerGroup, std::size_t> nodes;
     NearMiss nearest;
     std::string nearest_name;
   };
@@ -179,17 +182,9 @@ class Answers {
   Tally tally() {
     Tally tally;
     for (std::size_t node = 0; node < predictions_.size(); ++node) {
-      if (fleet_.zone_count(node) == 0) {
-        ++tally.unpredicted;
-        continue;
-      }
-      if (predictions_[node].admits()) {
-        ++tally.admitting;
-        if (!predictions_[node].zones.empty()) ++tally.aligned;
-        continue;
-      }
+      ++tally.nodes[query_.group(node, predictions_[node])];
+      if (predictions_[node].admits()) continue;
       NearMiss miss = query_.near_miss(node);
-      if (miss.is_total) ++tally.lacking;
       if (!tally.nearest_name.empty() && miss.distance >= tally.nearest.distance) continue;
       tally.nearest = std::move(miss);
       tally.nearest_name = fleet_.name(node);
@@ -199,25 +194,25 @@ class Answers {
 
   /// Returns the first lines, which count the nodes.
   std::string headline() {
-    const Tally found = tally();
+    Tally found = tally();
+    const std::size_t aligned = found.nodes[AnswerGroup::kAligned];
+    const std::size_t unaligned = found.nodes[AnswerGroup::kNotAligned];
+    const std::size_t unable = found.nodes[AnswerGroup::kCannotAlign];
+    const std::size_t lacking = found.nodes[AnswerGroup::kTooLittle];
+    const std::size_t unpredicted = found.nodes[AnswerGroup::kNoZones];
     const std::size_t unknown = fleet_.unread().size();
     const std::size_t all = predictions_.size() + unknown;
-    const std::size_t unable =
-        predictions_.size() - found.admitting - found.lacking - found.unpredicted;
-    std::string text = fmt::format("{} of {} {} it", found.admitting, counted(all, "node"),
+    std::string text = fmt::format("{} of {} {} it", aligned + unaligned, counted(all, "node"),
                                    all == 1 ? "admits" : "admit");
-    if (found.admitting > 0) {
-      text += fmt::format(" ({} aligned, {} not aligned)", found.aligned,
-                          found.admitting - found.aligned);
+    if (aligned + unaligned > 0) {
+      text += fmt::format(" ({} aligned, {} not aligned)", aligned, unaligned);
     }
     if (unable > 0) text += fmt::format("; {} cannot align it", unable);
-    if (found.lacking > 0) {
-      text += fmt::format("; {} {} too little in total", found.lacking,
-                          found.lacking == 1 ? "has" : "have");
+    if (lacking > 0) {
+      text += fmt::format("; {} {} too little in total", lacking, lacking == 1 ? "has" : "have");
     }
-    if (found.unpredicted > 0) {
-      text += fmt::format("; {} {} no zones", found.unpredicted,
-                          found.unpredicted == 1 ? "reports" : "report");
+    if (unpredicted > 0) {
+      text += fmt::format("; {} {} no zones", unpredicted, unpredicted == 1 ? "reports" : "report");
     }
     if (unknown > 0) text += fmt::format("; {} unknown", unknown);
     if (!found.nearest.lacks.empty()) {

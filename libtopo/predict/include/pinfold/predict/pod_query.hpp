@@ -39,14 +39,26 @@ struct Prediction {
   friend bool operator==(const Prediction&, const Prediction&) = default;
 };
 
+/// How a node answers, for counting: each node is in one group.
+enum class AnswerGroup : std::uint8_t {
+  kAligned,      ///< admits the pod and aligns it
+  kNotAligned,   ///< admits the pod, but does not align it
+  kNoZones,      ///< reports no zones, so nothing is known about it
+  kCannotAlign,  ///< rejects the pod, although all zones together have enough
+  kTooLittle,    ///< all zones together have too little
+};
+/// Returns "aligned", "notAligned", "noZones", "cannotAlign" or "tooLittle".
+[[nodiscard]] std::string_view to_string(AnswerGroup group);
+
 /// What keeps a node from aligning a pod.
 struct NearMiss {
   /// Names neither the node nor its amounts, so that it is equal on nodes with the same problem:
   /// "no NUMA node has cpu 4 and example.com/gpu 1 free".
   std::string why;
-  std::string lacks;    ///< of the nearest zone: "node-0 lacks cpu 2"; "" if it is not about a zone
+  /// Of the nearest zone: "node-0 lacks cpu 2". Of all zones together: "it has example.com/gpu 8 of
+  /// 20". "" if it is about neither.
+  std::string lacks;
   double distance = 0;  ///< the missing part of each request, added up: 0.5 is half of one request
-  bool is_total = false;  ///< all zones together have too little
 
   friend bool operator==(const NearMiss&, const NearMiss&) = default;
 };
@@ -75,9 +87,12 @@ class PodQuery {
   /// Returns the pod's placement, with amounts; empty if it would be rejected or not aligned.
   [[nodiscard]] Placement place(std::size_t node);
 
+  /// Returns the group of a node. Domain: `prediction` is the query's for this node.
+  [[nodiscard]] AnswerGroup group(std::size_t node, const Prediction& prediction) const;
+
   /// Explains in one sentence why the pod would be rejected or how it would be aligned: "container
   /// 'main': no zone has cpu 4 and example.com/gpu 1: cpu fits node-0, example.com/gpu fits
-  /// node-1".
+  /// node-1". Nodes of different groups have different explanations.
   [[nodiscard]] std::string explain(std::size_t node);
 
   /// Returns what keeps the node from aligning the pod; an empty `why` if nothing does.
@@ -186,11 +201,13 @@ class PodQuery {
 struct NodePrediction {
   std::string node;
   std::string outcome;  ///< of a node that could not be read: "unknown"
+  std::string group;    ///< likewise
   bool admits = false;
   std::uint8_t score = 0;
   std::string policy;  ///< "": unknown, like the scope
   std::string scope;
   std::string why;
+  std::string lacks;  ///< NearMiss::lacks
   std::vector<ZoneAmount> placement;
 };
 /// The predictions for a pod, the best node first.
