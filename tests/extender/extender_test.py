@@ -275,11 +275,29 @@ class ExtenderTest(unittest.TestCase):
 
     def test_says_what_is_wrong_with_the_settings(self):
         for line, message in (("adress: x", "did you mean 'address'"), ("scoring: Best", "expected LeastNUMANodes"),
-                              ("logLevel: loud", "expected debug"), ("healthAddress: nowhere", "expected an IP address"),
-                              ("tls: {certificate: /none, key: /none}", "expected a file in PEM")):
+                              ("logLevel: loud", "expected debug")):
             extender = self.start(settings=[line])
             self.assertEqual(extender.process.wait(SECONDS), 2, line)
             self.assertIn(message, extender.said())
+
+    def test_checks_addresses_and_certificates_before_it_watches(self):
+        files = certificates(self.directory)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            self.api.close()  # a watch would say so
+            for line, message in (("healthAddress: nowhere", "healthAddress: address 'nowhere': expected an IP address"),
+                                  (f"healthAddress: '127.0.0.1:{port}'", f"healthAddress: listen at '127.0.0.1:{port}': Address already in use"),
+                                  (f"address: '127.0.0.1:{port}'", f"listen at '127.0.0.1:{port}': Address already in use"),
+                                  (f"healthAddress: '127.0.0.1:{port}'\naddress: '127.0.0.1:{port}'", "expected another address than 'address'"),
+                                  ("tls: {certificate: /none, key: /none}", "certificate: read '/none': No such file or directory"),
+                                  (f"tls: {{certificate: {files['server.key']}, key: /none}}", "expected a file in PEM"),
+                                  (f"tls: {{certificate: {files['server.crt']}, key: {files['client.key']}}}", "the key of the certificate"),
+                                  (f"tls: {{certificate: {files['server.crt']}, key: {files['server.key']}, clientCa: {files['server.key']}}}",
+                                   "client CA")):
+                extender = self.start(settings=line.split("\n"))
+                self.assertEqual(extender.process.wait(SECONDS), 2, line)
+                self.assertIn(message, extender.said())
+                self.assertEqual(extender.said().count("\n"), 1, extender.said())
 
 
 if __name__ == "__main__":

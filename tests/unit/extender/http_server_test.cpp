@@ -134,8 +134,49 @@ TEST_F(HttpServerTest, ClosesConnectionsThatSendTooSlowly) {
   RawClient silent(server->port());
   RawClient half(server->port());
   half.send("POST /filter HTTP/1.1\r\nContent-Length: 100\r\n\r\nbegin");
+  RawClient headless(server->port());
+  headless.send("POST /filter HTT");
   EXPECT_EQ(silent.rest(), "");
-  EXPECT_EQ(half.rest(), "");
+  for (const std::string& answer : {half.rest(), headless.rest()}) {
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 408 "));
+    EXPECT_THAT(answer, HasSubstr("the rest of the request has not arrived in time"));
+  }
+}
+
+TEST_F(HttpServerTest, AKeptConnectionEndsSilentlyAndASlowRequestOnItDoesNot) {
+  HttpServerOptions options;
+  options.idle_time = std::chrono::milliseconds(50);
+  options.request_time = std::chrono::milliseconds(50);
+  const auto server = start(options);
+  for (const char* const second : {"", "POST /filter HTTP/1.1\r\nContent-Length: 9\r\n\r\n"}) {
+    RawClient client(server->port());
+    client.send("POST /filter HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    client.send(second);
+    const std::string answers = client.rest();
+    EXPECT_THAT(answers, HasSubstr("POST /filter abc"));
+    EXPECT_EQ(answers.find("HTTP/1.1 408 ") != std::string::npos, *second != '\0') << answers;
+  }
+}
+
+TEST_F(HttpServerTest, ClientsWaitUntilItServes) {
+  HttpServerOptions options;
+  options.address = "127.0.0.1:0";
+  const auto server = HttpServer::open(options, [](const HttpCall&) {
+                        return HttpAnswer{200, "served", "text/plain"};
+                      }).value();
+  RawClient client(server->port());
+  client.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  server->serve();
+  EXPECT_THAT(client.rest(), HasSubstr("served"));
+}
+
+TEST_F(HttpServerTest, NamesAFileOfItsCertificateThatDoesNotExist) {
+  HttpServerOptions options;
+  options.address = "127.0.0.1:0";
+  options.tls = ServerCertificate{"/none/tls.crt", "/none/tls.key", ""};
+  const auto server = HttpServer::open(options, [](const HttpCall&) { return HttpAnswer{}; });
+  ASSERT_FALSE(server);
+  EXPECT_EQ(server.error().message, "certificate: read '/none/tls.crt': No such file or directory");
 }
 
 TEST_F(HttpServerTest, TheOldestSilentConnectionMakesRoom) {

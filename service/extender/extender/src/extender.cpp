@@ -24,8 +24,9 @@ using web::HttpCall;
 
 /// API servers send bookmarks every minute: this is more than usual.
 constexpr seconds kLongSilence(150);
-/// Most binds are seen within the first.
+/// How long a filter request waits for pods in flight to be bound; most binds are seen sooner.
 constexpr std::chrono::milliseconds kWait(200);
+/// How long no request waits after one has waited in vain.
 constexpr seconds kRest(10);
 
 Time steady_now() {
@@ -43,7 +44,7 @@ struct Extender::Parts {
         view({settings.ignore, settings.exporter_delay, settings.bind_time}) {}
 
   void watch(const kube_client::ClusterAccess& access);
-  Result<void> serve();
+  Result<void> open();
   [[nodiscard]] std::string not_ready() const;
   [[nodiscard]] seconds silence() const;
   [[nodiscard]] HttpAnswer answer_health(const HttpCall& call);
@@ -122,7 +123,13 @@ HttpAnswer Extender::Parts::answer_health(const HttpCall& call) {
   return {200, fmt::format("ok; last news of the API server {} s ago\n", away.count()), kText};
 }
 
-Result<void> Extender::Parts::serve() {
+/// Opens both servers; they serve once the watches exist, which their answers use.
+Result<void> Extender::Parts::open() {
+  if (settings.address == settings.health_address && !settings.address.ends_with(":0")) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("healthAddress '{}': expected another address than 'address'",
+                            settings.health_address));
+  }
   context = {&view,
              &metrics,
              settings.scoring,
@@ -134,14 +141,14 @@ Result<void> Extender::Parts::serve() {
   options.address = settings.address;
   options.tls = settings.tls;
   options.warn = [this](const std::string& text) { warn(text); };
-  PINFOLD_LET(server, web::HttpServer::start(options, [this](const HttpCall& call) {
+  PINFOLD_LET(server, web::HttpServer::open(options, [this](const HttpCall& call) {
                 return answer_call(context, call);
               }));
   options.address = settings.health_address;
   options.tls.reset();
   options.threads = 1;
-  PINFOLD_LET(health, web::HttpServer::start(
-                          options, [this](const HttpCall& call) { return answer_health(call); }));
+  const auto answer = [this](const HttpCall& call) { return answer_health(call); };
+  PINFOLD_LET_WRAP(health, web::HttpServer::open(options, answer), "healthAddress");
   return {};
 }
 
@@ -150,8 +157,11 @@ Result<std::unique_ptr<Extender>> Extender::start(const ExtenderSettings& settin
                                                   agent::LogSink log) {
   std::unique_ptr<Extender> extender(
       new Extender(std::make_unique<Parts>(settings, std::move(log))));
-  extender->parts_->watch(access);
-  PINFOLD_TRY(extender->parts_->serve());
+  Parts& parts = *extender->parts_;
+  PINFOLD_TRY(parts.open());
+  parts.watch(access);
+  parts.server->serve();
+  parts.health->serve();
   return extender;
 }
 

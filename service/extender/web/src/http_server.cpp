@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/text/host_port.hpp"
 
 namespace pinfold::web {
@@ -52,25 +53,34 @@ void forbid_resumption(SSL_CTX* context) {
   SSL_CTX_set_num_tickets(context, 0);
 }
 
+/// Reads a file and gives it to `use(buffer, error)`. Its own reading says why: OpenSSL's errors
+/// about files have no text.
+template <class Use>
+Result<void> use_file(const std::string& what, const std::string& file, Use&& use) {
+  PINFOLD_LET_WRAP(const std::string text, read_file(file), what);
+  error_code failed;
+  use(asio::buffer(text), failed);
+  if (!failed) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{} '{}': {}; expected a file in PEM{}", what, file, failed.message(),
+                          what == "key" ? ", the key of the certificate" : ""));
+}
+
 Result<Certificates> read_certificates(const ServerCertificate& files) {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
-  const auto check = [](error_code failed, const std::string& what,
-                        const std::string& file) -> Result<void> {
-    if (!failed) return {};
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("{} '{}': {}; expected a file in PEM{}", what, file, failed.message(),
-                            what == "key" ? ", the key of the certificate" : ""));
-  };
-  error_code failed;
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   forbid_resumption(context->native_handle());
-  context->use_certificate_chain_file(files.certificate, failed);
-  PINFOLD_TRY(check(failed, "certificate", files.certificate));
-  context->use_private_key_file(files.key, asio::ssl::context::pem, failed);
-  PINFOLD_TRY(check(failed, "key", files.key));
+  PINFOLD_TRY(use_file("certificate", files.certificate, [&](auto text, error_code& failed) {
+    context->use_certificate_chain(text, failed);
+  }));
+  PINFOLD_TRY(use_file("key", files.key, [&](auto text, error_code& failed) {
+    context->use_private_key(text, asio::ssl::context::pem, failed);
+  }));
   if (files.client_ca.empty()) return context;
-  context->load_verify_file(files.client_ca, failed);
-  PINFOLD_TRY(check(failed, "client CA", files.client_ca));
+  PINFOLD_TRY(use_file("client CA", files.client_ca, [&](auto text, error_code& failed) {
+    context->add_certificate_authority(text, failed);
+  }));
+  error_code failed;
   context->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert, failed);
   return context;
 }
@@ -192,9 +202,10 @@ class StreamConnection final
     parser_.emplace();
     parser_->header_limit(kMostHead);
     parser_->body_limit(server_.options.most_body);
-    lowest().expires_after(time);
+    limit_reading(time);
     http::async_read_header(stream_, buffer_, *parser_,
                             [self = self()](error_code failed, std::size_t /*size*/) {
+                              self->end_limit();
                               if (failed) return self->fail_read(failed);
                               self->read_body();
                             });
@@ -211,17 +222,39 @@ class StreamConnection final
       return answer_and_close(http::status::service_unavailable,
                               "the requests of all clients together are too large; try again");
     }
-    lowest().expires_after(server_.options.request_time);
+    limit_reading(server_.options.request_time);
     http::async_read(stream_, buffer_, *parser_,
                      [self = self()](error_code failed, std::size_t /*size*/) {
+                       self->end_limit();
                        if (failed) return self->fail_read(failed);
                        self->handle();
                      });
   }
 
+  /// Ends the reading that begins after `time`. The stream's own limit would close the socket, so
+  /// that no answer could be sent.
+  void limit_reading(std::chrono::milliseconds time) {
+    lowest().expires_never();
+    is_late_ = false;
+    deadline_.expires_after(time);
+    deadline_.async_wait([self = self(), reading = ++reading_](error_code cancelled) {
+      if (cancelled || reading != self->reading_) return;
+      self->is_late_ = true;
+      self->lowest().cancel();
+    });
+  }
+  void end_limit() {
+    ++reading_;
+    deadline_.cancel();
+  }
+
   void release_body() { server_.bodies -= std::exchange(reserved_, 0); }
 
   void fail_read(error_code failed) {
+    if (is_late_ && (parser_->got_some() || buffer_.size() > 0)) {
+      return answer_and_close(http::status::request_timeout,
+                              "the rest of the request has not arrived in time");
+    }
     if (failed == http::error::body_limit) {
       return answer_and_close(http::status::payload_too_large,
                               fmt::format("the request is too large; expected at most {} bytes",
@@ -298,12 +331,16 @@ class StreamConnection final
 
   void close() {
     error_code ignored;
+    end_limit();
     lowest().socket().close(ignored);
   }
 
   Server& server_;
   Certificates certificates_;  ///< before the stream, which uses it
   Stream stream_;
+  asio::steady_timer deadline_{stream_.get_executor()};
+  std::uint64_t reading_ = 0;  ///< number of the last reading that has begun or ended
+  bool is_late_ = false;       ///< the deadline has ended the reading
   beast::flat_buffer buffer_;
   boost::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> answer_;
@@ -377,17 +414,26 @@ void HttpServer::Parts::end() {
   });
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options, Handler handler) {
+Result<std::unique_ptr<HttpServer>> HttpServer::open(HttpServerOptions options, Handler handler) {
   std::unique_ptr<HttpServer> server(
       new HttpServer(std::make_unique<Parts>(std::move(options), std::move(handler))));
   Parts& parts = *server->parts_;
   PINFOLD_TRY(server->renew_certificates());
   PINFOLD_TRY(parts.listen());
-  parts.accept();
-  for (int i = 0; i < parts.options.threads; ++i) {
-    parts.threads.emplace_back([&parts] { parts.io.run(); });
-  }
   return server;
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options, Handler handler) {
+  PINFOLD_LET(auto server, open(std::move(options), std::move(handler)));
+  server->serve();
+  return server;
+}
+
+void HttpServer::serve() {
+  parts_->accept();
+  for (int i = 0; i < parts_->options.threads; ++i) {
+    parts_->threads.emplace_back([parts = parts_.get()] { parts->io.run(); });
+  }
 }
 
 HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

@@ -49,14 +49,18 @@ struct HttpServerOptions {
 /// Serves HTTP/1.1 with kept connections, plain or over TLS (1.2 or newer). A client that is slow
 /// or silent delays no other one: it holds a connection, but no thread; beyond the limit, the
 /// oldest connection that has not sent a whole request makes room for a new one. Answers without
-/// the handler: 400 for what is not HTTP, 413 for a body larger than `most_body`, 503 if the bodies
-/// together would be too large.
+/// the handler: 400 for what is not HTTP, 408 for a request whose rest does not come in time, 413
+/// for a body larger than `most_body`, 503 if the bodies together would be too large.
 class HttpServer {
  public:
   /// Several threads may call it at a time.
   using Handler = std::function<HttpAnswer(const HttpCall&)>;
 
-  /// Starts a server. Errors: kInvalidArgument for an invalid address or certificate; kIo.
+  /// Opens a server: clients can connect, and wait until it serves. Errors: kInvalidArgument for an
+  /// invalid address or certificate; kNotFound for a file that does not exist; kIo.
+  [[nodiscard]] static Result<std::unique_ptr<HttpServer>> open(HttpServerOptions options,
+                                                                Handler handler);
+  /// Opens a server and serves. Errors: as for open.
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options,
                                                                  Handler handler);
   HttpServer(const HttpServer&) = delete;
@@ -64,8 +68,10 @@ class HttpServer {
   /// Waits for the calls of the handler that have begun, and for their answers to be sent.
   ~HttpServer();
 
+  /// Answers from now on; to be called once.
+  void serve();
   [[nodiscard]] int port() const;
-  /// Reads the certificates again, for new connections. Errors: as for start; the old ones stay.
+  /// Reads the certificates again, for new connections. Errors: as for open; the old ones stay.
   Result<void> renew_certificates();
 
  private:
