@@ -72,6 +72,8 @@ TEST(SimulateCluster, NamesWhatIsWrongWithThePlan) {
   for (const auto& [plan, message] : {std::pair("nodes=0", "nodes: '0': expected 1 to 100000"),
                                       std::pair("delay=x", "delay: 'x': expected 0 to 3600"),
                                       std::pair("score=best", "'score=best': expected nodes=N"),
+                                      std::pair("nodes=5,nodes=6", "'nodes' occurs twice"),
+                                      std::pair("score=pack,score=pack", "'score' occurs twice"),
                                       std::pair("zones=2", "'zones=2'")}) {
     const Outcome outcome = run(fmt::format("--cluster '{}'", plan));
     EXPECT_EQ(outcome.status, 2) << plan;

@@ -112,6 +112,8 @@ TEST_F(SimulatePods, NamesWhatIsWrong) {
             "pinfold: --workload: pods: '0': expected 1 to 1000000\n");
   EXPECT_EQ(run("--workload large:speed=2").err,
             "pinfold: --workload: 'speed': expected seed=N, pods=N or lifetime=PERCENT\n");
+  EXPECT_EQ(run("--workload large:pods=5,seed=2,pods=6").err,
+            "pinfold: --workload: 'pods' occurs twice: expected it once\n");
   EXPECT_EQ(run("").err,
             "pinfold: pods: expected exactly one of manifests, --workload and --state-dir\n");
   EXPECT_EQ(run("pods.yaml --compare-config a.yaml").err,

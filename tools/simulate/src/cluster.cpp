@@ -12,6 +12,7 @@
 
 #include "cluster_rules.hpp"
 #include "dice.hpp"
+#include "key_values.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/predict/node_topology.hpp"
 #include "pinfold/simulate/workload.hpp"
@@ -293,13 +294,9 @@ Result<void> set_field(ClusterPlan& plan, std::string_view key, std::string_view
 
 Result<ClusterPlan> parse_cluster_plan(std::string_view text) {
   ClusterPlan plan;
-  while (!text.empty()) {
-    const std::string_view part = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
-    const std::size_t equals = std::min(part.size(), part.find('='));
-    PINFOLD_TRY(
-        set_field(plan, part.substr(0, equals), part.substr(std::min(part.size(), equals + 1))));
-  }
+  PINFOLD_TRY(read_key_values(text, [&](std::string_view key, std::string_view value) {
+    return set_field(plan, key, value);
+  }));
   return plan;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dice.hpp"
+#include "key_values.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold::simulate {
@@ -115,14 +116,10 @@ Result<Workload> parse_workload(std::string_view text) {
   const std::size_t colon = text.find(':');
   Workload workload;
   PINFOLD_LET(workload.mix, find_mix(text.substr(0, colon)));
-  std::string_view rest = colon == std::string_view::npos ? "" : text.substr(colon + 1);
-  while (!rest.empty()) {
-    const std::string_view part = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    const std::size_t equals = std::min(part.size(), part.find('='));
-    PINFOLD_TRY(
-        set(workload, part.substr(0, equals), part.substr(std::min(part.size(), equals + 1))));
-  }
+  const std::string_view rest = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  PINFOLD_TRY(read_key_values(rest, [&](std::string_view key, std::string_view value) {
+    return set(workload, key, value);
+  }));
   return workload;
 }
 
