@@ -1,7 +1,9 @@
 // A day of a cluster's life in logical time: watches that are lost anywhere, versions that are
 // forgotten, garbage, clocks that jump, nodes that are renamed or get other zones, and a scheduler
-// that asks all the time. Afterwards the view must be that of a program that has just started.
+// that asks all the time. The API server's clock, which dates objects, also jumps back. Afterwards
+// the view must be that of a program that has just started.
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -162,7 +164,10 @@ class SoakedCluster {
  public:
   explicit SoakedCluster(std::uint64_t seed) : random_(seed) {}
 
-  void change() {
+  /// Changes something at a time of the steady clock.
+  void change(Time now) {
+    now_ = now;
+    if (below(300) == 0) offset_ = std::chrono::seconds(below(4 * 3600)) - std::chrono::hours(2);
     switch (below(8)) {
       case 0:
         return add_node();
@@ -190,11 +195,18 @@ class SoakedCluster {
  private:
   std::size_t below(std::size_t n) { return random_() % n; }
   std::string any_node() { return "n" + std::to_string(below(12)); }
+  /// Returns the time by the API server's clock, which somebody sets back and forth.
+  std::string wall_time() const {
+    constexpr std::time_t kStart = 1'767'225'600;  // 2026
+    const auto since = std::chrono::duration_cast<std::chrono::seconds>(now_ + offset_);
+    return fmt::format("{:%FT%TZ}", fmt::gmtime(kStart + static_cast<std::time_t>(since.count())));
+  }
 
   void add_node() {
     const std::string name = any_node();
-    kinds[Kind::kNodes].put(name, {{"metadata", {{"name", name}}}});
-    publish(name);
+    kinds[Kind::kNodes].put(name,
+                            {{"metadata", {{"name", name}, {"creationTimestamp", wall_time()}}}});
+    if (below(2) == 0) publish(name);
   }
   void remove_node() {
     const std::string name = any_node();
@@ -209,6 +221,7 @@ class SoakedCluster {
       topology = to_json(test::zones_of(name, "restricted", "pod", {{"cpu", {"4", "4", "4"}}}));
     }
     if (below(10) == 0) topology["zones"] = "broken";
+    topology["metadata"]["managedFields"] = json::array({json{{"time", wall_time()}}});
     kinds[Kind::kNodeTopologies].put(name, std::move(topology));
   }
   void add_pod() {
@@ -239,7 +252,26 @@ class SoakedCluster {
 
   std::mt19937_64 random_;
   int pods_ = 0;
+  Time now_{0};
+  Time offset_{0};
 };
+
+/// How often a topology was used, and how often it seemed older than its node.
+struct SeenTopologies {
+  std::size_t used = 0;
+  std::size_t too_old = 0;
+};
+
+void count_topologies(SoakedView& watcher, SeenTopologies& seen) {
+  watcher.view.use([&](ClusterView& view) {
+    std::size_t used = 0;
+    for (int i = 0; i < 12; ++i) {
+      if (view.number_of("n" + std::to_string(i))) ++used;
+    }
+    seen.used += used;
+    seen.too_old += view.counts().topologies - used;
+  });
+}
 
 /// Returns all that a view answers with: counts, and what is available where.
 std::string picture_of(SoakedView& watcher, Time now) {
@@ -294,18 +326,22 @@ void soak(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   SoakedCluster cluster(seed);
   SoakedView watcher(seed);
+  SeenTopologies seen;
   for (int step = 1; watcher.now < kDay; ++step) {
     const bool jumps = random() % 500 == 0;
     watcher.now += jumps ? Time(std::chrono::minutes(10)) : Time(1'000 + random() % 4'000);
-    cluster.change();
+    cluster.change(watcher.now);
     ask_about(cluster.any_pod(), random, watcher);
     for (const Kind kind : kube::kKinds) watcher.ask(kind, cluster.kinds.at(kind), 10);
+    count_topologies(watcher, seen);
     if (step % 1'000 != 0) continue;
     catch_up(watcher, cluster);
     SoakedView fresh(seed + 1);
     catch_up(fresh, cluster);
     ASSERT_EQ(picture_of(watcher, watcher.now), picture_of(fresh, fresh.now)) << "step " << step;
   }
+  EXPECT_GT(seen.used, seen.too_old / 100);
+  EXPECT_GT(seen.too_old, seen.used / 100);
 }
 
 class Soak : public testing::TestWithParam<std::uint64_t> {};
