@@ -21,8 +21,12 @@ bool read_unplaced(std::string_view word, Unplaced& unplaced) {
 bool add_rule(std::string_view text, Options& options) {
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == text.npos || options.rule_count == Options::kMostRules) return false;
+  const std::string_view name_space = text.substr(0, equals);
+  for (std::size_t i = 0; i < options.rule_count; ++i) {
+    if (options.rules[i].name_space == name_space) return false;  // which one counts?
+  }
   NamespaceRule& rule = options.rules[options.rule_count++];
-  rule.name_space = text.substr(0, equals);
+  rule.name_space = name_space;
   return read_unplaced(text.substr(equals + 1), rule.unplaced);
 }
 

@@ -210,15 +210,17 @@ std::optional<Options> options_of(const std::vector<const char*>& arguments) {
 }
 
 TEST(GateOptions, RejectsWhatIsUnknownOrWrong) {
-  for (const auto& arguments : std::vector<std::vector<const char*>>{{"--stat-dir", "/x"},
-                                                                     {"--state-dir"},
-                                                                     {"--time-limit-ms", "0"},
-                                                                     {"--time-limit-ms", "60001"},
-                                                                     {"--time-limit-ms", "1s"},
-                                                                     {"--unplaced", "deny"},
-                                                                     {"--unplaced-in", "x"},
-                                                                     {"--unplaced-in", "=allow"},
-                                                                     {"--exempt", ""}}) {
+  for (const auto& arguments : std::vector<std::vector<const char*>>{
+           {"--stat-dir", "/x"},
+           {"--state-dir"},
+           {"--time-limit-ms", "0"},
+           {"--time-limit-ms", "60001"},
+           {"--time-limit-ms", "1s"},
+           {"--unplaced", "deny"},
+           {"--unplaced-in", "x"},
+           {"--unplaced-in", "=allow"},
+           {"--unplaced-in", "x=allow", "--unplaced-in", "x=refuse"},
+           {"--exempt", ""}}) {
     EXPECT_FALSE(options_of(arguments)) << arguments.front();
   }
 }
