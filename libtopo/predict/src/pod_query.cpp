@@ -215,13 +215,18 @@ void PodQuery::predict_all(ScoringStrategy strategy, std::vector<Prediction>& pr
 }
 
 Placement PodQuery::place(std::size_t node) {
-  if (predict(node, ScoringStrategy::kLeastNumaNodes).zones.empty()) return {};
+  if (fleet_->zone_count(node) == 0 || fleet_->policy(node) == TopologyPolicy::kNone ||
+      shortage(node)) {
+    return {};
+  }
   const Scope& scope = scope_of(node);
   const Plan& plan = scope.plans[fleet_->shape_number(node)];
   const Fleet::Rows rows = fleet_->rows(node);
   Placement placement;
   std::vector<NumaMask> masks(plan.size());
-  (void)walk(node, [&](std::size_t item, NumaMask zones) { masks[item] = zones; });
+  const std::size_t fitting =
+      walk(node, [&](std::size_t item, NumaMask zones) { masks[item] = zones; });
+  if (fitting != plan.size()) return {};
   rest_.assign(rows.available, rows.available + rows.count);
   for (std::size_t item = 0; item < plan.size(); ++item) {
     if (scope.items[item].keeps) take(node, plan[item], masks[item], &placement);
@@ -232,7 +237,6 @@ Placement PodQuery::place(std::size_t node) {
 std::string PodQuery::explain(std::size_t node) {
   const TopologyPolicy policy = fleet_->policy(node);
   if (fleet_->zone_count(node) == 0) return "the node reports no zones: nothing is predicted";
-  // First: no eviction of other pods and no other policy changes a total that is allocatable.
   if (const auto lacks = shortage(node)) return shortage_text(node, *lacks);
   if (policy == TopologyPolicy::kNone) return "policy none aligns nothing";
   const Scope& scope = scope_of(node);

@@ -17,9 +17,22 @@ ClusterView::ClusterView(ClusterOptions options)
 
 void ClusterView::set_node(const std::string& name, const std::string& created) {
   created_[name] = created;
+  compare_times(name);
 }
 
-void ClusterView::remove_node(const std::string& name) { created_.erase(name); }
+void ClusterView::remove_node(const std::string& name) {
+  created_.erase(name);
+  compare_times(name);
+}
+
+void ClusterView::compare_times(const std::string& name) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return;
+  const auto created = created_.find(name);
+  const std::string& written = found->second.written;
+  found->second.is_outdated =
+      created != created_.end() && !written.empty() && written < created->second;
+}
 
 void ClusterView::set_topology(NodeTopology topology, const std::string& written) {
   const std::string name = topology.name;
@@ -35,6 +48,7 @@ void ClusterView::set_topology(NodeTopology topology, const std::string& written
   if (!taken) return set_unread({name, taken.error().message});
   NodeAccount& node = nodes_[name];
   node.written = written;
+  compare_times(name);
   for (PodAccount* const pod : pods_on(node)) judge(*pod, node.number);
   changed_.insert(name);
 }
@@ -246,11 +260,7 @@ void ClusterView::rebuild_if_wasteful() {
 
 std::optional<std::size_t> ClusterView::number_of(std::string_view node) const {
   const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return std::nullopt;
-  const auto created = created_.find(node);
-  const std::string& written = found->second.written;
-  const bool is_older = created != created_.end() && !written.empty() && written < created->second;
-  if (is_older) return std::nullopt;
+  if (found == nodes_.end() || found->second.is_outdated) return std::nullopt;
   return found->second.number;
 }
 

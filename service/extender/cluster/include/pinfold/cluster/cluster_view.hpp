@@ -88,9 +88,12 @@ class ClusterView {
     }
   };
   struct NodeAccount {
+    // Next to the name, which is in the same entry: each call of a scheduler reads these two of all
+    // nodes, and each cache line takes time.
+    std::size_t number = 0;
+    bool is_outdated = false;  ///< see set_topology
     NodeTopology topology;
     std::string written;
-    std::size_t number = 0;
     std::set<PodUid> pods;
     /// Young pods that were removed before the topology showed them: it still may.
     std::vector<PodAccount> departed;
@@ -106,6 +109,8 @@ class ClusterView {
   void judge(PodAccount& pod, std::size_t number) const;
   void account_for(const NodeAccount& node, kube::Time now, Estimate estimate);
   void drop(const std::string& name);
+  /// To be called when one of the two times has changed.
+  void compare_times(const std::string& name);
   void note_warning(PodAccount& pod, const std::string& warning);
   /// Marks the nodes to account for because pods on them are no longer young.
   void note_due(kube::Time now);
