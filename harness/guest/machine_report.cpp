@@ -77,20 +77,34 @@ Json huge_pages_of(const std::string& node) {
   return pages;
 }
 
-/// Returns the NUMA nodes of the PCI devices that the scenario asked for (QEMU's "edu"): "0 1 1".
-std::string devices() {
-  std::vector<int> nodes;
+/// Calls `visit` with the directory of each PCI device of a kind.
+template <typename Visit>
+void each_pci_device(const char* vendor, const char* model, const Visit& visit) {
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator("/sys/bus/pci/devices", failed)) {
     const std::string device = entry.path();
-    if (text_or_empty(device + "/vendor") != "0x1234") continue;
-    if (text_or_empty(device + "/device") != "0x11e8") continue;
-    nodes.push_back(std::atoi(text_or_empty(device + "/numa_node").c_str()));
+    if (text_or_empty(device + "/vendor") != vendor) continue;
+    if (text_or_empty(device + "/device") == model) visit(device);
   }
+}
+
+/// Returns the NUMA nodes of the PCI devices that the scenario asked for (QEMU's "edu"): "0 1 1".
+std::string devices() {
+  std::vector<int> nodes;
+  each_pci_device("0x1234", "0x11e8", [&](const std::string& device) {
+    nodes.push_back(std::atoi(text_or_empty(device + "/numa_node").c_str()));
+  });
   std::sort(nodes.begin(), nodes.end());
   std::string text;
   for (const int node : nodes) text += (text.empty() ? "" : " ") + std::to_string(node);
   return text;
+}
+
+/// Returns the number of network cards that the scenario asked for (QEMU's "vmxnet3").
+int network_cards() {
+  int count = 0;
+  each_pci_device("0x15ad", "0x07b0", [&](const std::string&) { ++count; });
+  return count;
 }
 
 Json report_node(int id) {
@@ -112,6 +126,7 @@ Json report_machine(const Agent& agent) {
                  {"cpuset", cgroup_version_of(agent, "cpuset")},
                  {"cpu", cgroup_version_of(agent, "cpu")},
                  {"devices", devices()},
+                 {"networkCards", network_cards()},
                  {"cpus", Json::array()},
                  {"nodes", Json::array()}};
   for (const int id : numbered_entries(cpus, "cpu")) report["cpus"].push_back(report_cpu(id));

@@ -63,6 +63,7 @@ TEST(MachineJson, IsReadAsTheSameMachine) {
   full.absent = CpuSet{7};
   full.pluggable_memory = 256 * kMiB;
   full.devices = {1};
+  full.network_cards = 2;
   full.kernel_arguments = "quiet";
   full.kubelet = "/k/kubelet";
   full.disk = VmDisk{Filesystem::kXfs, 64 * kMiB, "/disk"};

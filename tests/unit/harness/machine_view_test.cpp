@@ -23,6 +23,7 @@ TEST(AskedMachine, EqualsTheReportOfAMatchingGuest) {
   rich.caches = 2;
   rich.absent = CpuSet::range(6, 7);
   rich.devices = {0, 1};
+  rich.network_cards = 2;
   rich.nodes[1].huge_pages[2U << 20] = 8;
   for (const VmMachine& machine : {two_sockets(), dies, memory_only, old, rich}) {
     EXPECT_TRUE(machine_differences(machine, requested_machine(machine)).empty())

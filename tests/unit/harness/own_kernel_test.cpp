@@ -141,7 +141,7 @@ KernelConfig full_config() {
                              "CGROUP_PIDS"}) {
     config[std::string("CONFIG_") + option] = "y";
   }
-  config["CONFIG_BLK_DEV_NBD"] = config["CONFIG_XFS_FS"] = "m";
+  config["CONFIG_BLK_DEV_NBD"] = config["CONFIG_XFS_FS"] = config["CONFIG_VMXNET3"] = "m";
   config["CONFIG_NODES_SHIFT"] = "10";
   config["CONFIG_NR_CPUS"] = "8192";
   return config;
@@ -152,6 +152,7 @@ VmMachine full_machine() {
   VmMachine machine = two_sockets();
   machine.nodes[0].huge_pages[2 * kMiB] = 1;
   machine.devices = {0};
+  machine.network_cards = 1;
   machine.absent = CpuSet{7};
   machine.pluggable_memory = 128 * kMiB;
   machine.disk = VmDisk{Filesystem::kXfs, 64 * kMiB, "/disk"};

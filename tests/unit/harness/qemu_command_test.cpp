@@ -135,6 +135,16 @@ TEST(QemuCommand, DescribesCachesSlotsHugePagesAndDevices) {
   }
 }
 
+TEST(QemuCommand, ConnectsNetworkCardsToNothing) {
+  VmMachine machine = two_sockets();
+  machine.network_cards = 2;
+  const auto options = pairs(qemu_command(machine, {}, Accelerator::kTcg));
+  for (const char* option : {"-netdev hubport,id=hub0,hubid=0", "-device vmxnet3,netdev=hub0",
+                             "-netdev hubport,id=hub1,hubid=1", "-device vmxnet3,netdev=hub1"}) {
+    EXPECT_THAT(options, Contains(option));
+  }
+}
+
 TEST(QemuCommand, RunsCpusAtOnceIfAsked) {
   const auto single = qemu_command(two_sockets(), {}, Accelerator::kTcg);
   auto multi = qemu_command(two_sockets(), {}, Accelerator::kTcgMulti);

@@ -28,6 +28,7 @@ VmMachine large_machine() {
   machine.distances.assign(9, std::vector<int>(9, 31));
   for (std::size_t i = 0; i < 9; ++i) machine.distances[i][i] = 10;
   machine.devices = {0, 7};
+  machine.network_cards = 1;
   machine.kernel_arguments = "quiet";
   return machine;
 }
@@ -64,6 +65,7 @@ TEST(SmallestMachine, IsOneCpuIfEverythingFails) {
   EXPECT_EQ(least.nodes.size(), 1U);
   EXPECT_EQ(least.memory(), 256 * kMiB);
   EXPECT_TRUE(least.devices.empty());
+  EXPECT_EQ(least.network_cards, 0);
   EXPECT_EQ(least.kernel_arguments, "");
 }
 

@@ -13,8 +13,9 @@ namespace {
 
 /// The agent's report in a guest with that machine.
 Json report_of_two_sockets() {
-  Json report = {{"online", "0-7"}, {"cpuset", "v2"},        {"cpu", "v2"},
-                 {"devices", ""},   {"cpus", Json::array()}, {"nodes", Json::array()}};
+  Json report = {{"online", "0-7"},       {"cpuset", "v2"},    {"cpu", "v2"},
+                 {"devices", ""},         {"networkCards", 0}, {"cpus", Json::array()},
+                 {"nodes", Json::array()}};
   for (int id = 0; id < 8; ++id) {
     const int first = id / 2 * 2;
     report["cpus"].push_back({{"id", id},
@@ -50,6 +51,8 @@ TEST(MachineDifferences, FindsEveryDifference) {
        "cpu2 last-level cache: expected '0-3', got '0-7'"},
       {"a device", [](Json& r) { r["devices"] = "1"; },
        "nodes of PCI devices: expected '', got '1'"},
+      {"a network card", [](Json& r) { r["networkCards"] = 1; },
+       "network cards: expected '0', got '1'"},
       {"another socket", [](Json& r) { r["cpus"][5]["package"] = "0"; },
        "cpu5 package: expected '1', got '0'"},
       {"another node", [](Json& r) { r["cpus"][5]["node"] = 0; },

@@ -29,6 +29,7 @@ std::vector<std::string> runtimes_of(const Scenario& scenario) {
 VmMachine machine_for(const SetMachine& one, const Scenario& scenario) {
   VmMachine machine = one.machine;
   machine.disk = scenario.machine.disk;
+  machine.network_cards = scenario.machine.network_cards;
   machine.kubelet = scenario.machine.kubelet;
   machine.kernel_arguments = scenario.machine.kernel_arguments;
   return machine;

@@ -123,6 +123,7 @@ void add_plainer(std::vector<VmMachine>& machines, const VmMachine& machine) {
   };
   add([](VmMachine& one) { one.caches = 1; });
   add([](VmMachine& one) { one.devices.clear(); });
+  add([](VmMachine& one) { one.network_cards = 0; });
   add([](VmMachine& one) { one.absent = {}; });
   add([](VmMachine& one) { one.pluggable_memory = 0; });
   add([](VmMachine& one) { one.kernel_arguments.clear(); });

@@ -76,6 +76,7 @@ void add_machine(Needs& needs, const VmMachine& machine) {
   if (machine.pluggable_memory > 0) {
     needs.built_in({"CONFIG_MEMORY_HOTPLUG", "CONFIG_ACPI_HOTPLUG_MEMORY"}, "pluggableMemory");
   }
+  if (machine.network_cards > 0) needs.available("CONFIG_VMXNET3", "networkCards");
   if (machine.disk) {
     needs.available("CONFIG_BLK_DEV_NBD", "disk");
     needs.available(

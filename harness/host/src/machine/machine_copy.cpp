@@ -82,6 +82,7 @@ Json machine_json(const VmMachine& machine) {
   for (const auto& [name, count] : counts_of(machine)) json[name] = count;
   for (const VmNode& node : machine.nodes) json["nodes"].push_back(node_json(node));
   for (const int node : machine.devices) json["devices"].push_back({{"node", node}});
+  if (machine.network_cards > 0) json["networkCards"] = machine.network_cards;
   if (!machine.absent.empty()) json["absentCpus"] = machine.absent.to_string();
   if (machine.pluggable_memory > 0) json["pluggableMemory"] = machine.pluggable_memory;
   if (!machine.kernel_arguments.empty()) json["kernelArguments"] = machine.kernel_arguments;

@@ -87,7 +87,8 @@ Json requested_machine(const VmMachine& machine) {
                {"online", online.to_string()},
                {"cpus", Json::array()},
                {"nodes", Json::array()},
-               {"devices", fmt::format("{}", fmt::join(machine.devices, " "))}};
+               {"devices", fmt::format("{}", fmt::join(machine.devices, " "))},
+               {"networkCards", machine.network_cards}};
   for (const CpuId cpu : online) {
     const int id = cpu.value;
     const int core = id / machine.threads;

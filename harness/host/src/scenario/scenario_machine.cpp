@@ -128,6 +128,7 @@ VmMachine read_machine(const Json& value, const FieldPath& path, const Platform&
   machine.kubelet = read_kubelet_program(fields, "kubelet");
   read_nodes(fields, machine, complaint);
   read_devices(fields, machine, complaint);
+  machine.network_cards = fields.integer("networkCards", 0, 0, kMaxNetworkCards);
   read_distances(fields, machine);
   fields.finish();
   if (complaint) return machine;

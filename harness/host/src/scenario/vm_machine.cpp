@@ -355,6 +355,8 @@ std::vector<std::string> machine_differences(const VmMachine& requested, const J
   differences.compare("online cpus", present.to_string(), text_or_nothing(reported, "online"));
   differences.compare("nodes of PCI devices", fmt::format("{}", fmt::join(requested.devices, " ")),
                       text_or_nothing(reported, "devices"));
+  differences.compare("network cards", std::to_string(requested.network_cards),
+                      text_or_nothing(reported, "networkCards"));
   const bool old_cpu = requested.platform.cgroup != CgroupMode::kV2;
   differences.compare("cgroup of cpuset",
                       requested.platform.cgroup == CgroupMode::kV1 ? "v1" : "v2",

@@ -159,6 +159,16 @@ void add_devices(std::vector<std::string>& command, const VmMachine& machine) {
   }
 }
 
+/// Adds network cards on hubs without another end. Linux gives a "vmxnet3" about as many queues as
+/// there are CPUs; a "virtio-net" has several only with a network of the host that has, which needs
+/// rights there.
+void add_network_cards(std::vector<std::string>& command, const VmMachine& machine) {
+  for (int i = 0; i < machine.network_cards; ++i) {
+    command.insert(command.end(), {"-netdev", fmt::format("hubport,id=hub{0},hubid={0}", i),
+                                   "-device", fmt::format("vmxnet3,netdev=hub{}", i)});
+  }
+}
+
 }  // namespace
 
 std::string qemu_program(Arch arch) {
@@ -191,6 +201,7 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
   };
   add_nodes(command, machine);
   add_devices(command, machine);
+  add_network_cards(command, machine);
   const std::vector<std::string> rest = {
       "-kernel",  files.kernel,
       "-initrd",  files.initramfs,

@@ -25,6 +25,7 @@ inline constexpr int kMaxCaches = 64;
 /// Limits of a NUMA node's devices: each has 8 PCI bus numbers, starting at 32.
 inline constexpr int kMaxDevices = 4;
 inline constexpr int kMaxDeviceNode = 23;
+inline constexpr int kMaxNetworkCards = 4;
 
 struct VmNode {
   CpuSet cpus;
@@ -61,6 +62,7 @@ struct VmMachine {
   CpuSet absent;                       ///< the highest CPUs, which can be plugged in later
   std::uint64_t pluggable_memory = 0;  ///< bytes that can be plugged in later
   std::vector<int> devices;            ///< the NUMA node of each PCI device, ascending
+  int network_cards = 0;               ///< each with several queues, connected to nothing
   std::vector<VmNode> nodes;
   /// Row by row; 10 on the diagonal.
   std::vector<std::vector<int>> distances;
