@@ -156,6 +156,14 @@ bool is_set_by_unit(const ObservedSystem& system, const std::string& directory,
                      });
 }
 
+/// Returns the command that gives a group of cgroup v2 the set of its parent. Linux (seen with 6.1
+/// and 6.12, not with 7.2) refuses it to a group with processes in or below it, which gets
+/// everything instead. `path`: quoted; `file`: cpuset.cpus or cpuset.mems.
+std::string clear_set(const std::string& path, std::string_view file) {
+  return fmt::format("echo > {0} 2>/dev/null || cat /sys/devices/system/{1}/possible > {0}", path,
+                     file.ends_with("cpus") ? "cpu" : "node");
+}
+
 void check_set(const ObservedSystem& system, const ObservedCpuset& group, const char* file,
                const CpuSet& set, const CpuSet& all, bool lacks_exclusive, Checks& checks) {
   const bool is_v2 = system.cpusets.version == CgroupVersion::kV2;
@@ -166,7 +174,7 @@ void check_set(const ObservedSystem& system, const ObservedCpuset& group, const 
                                 set.to_string()),
                     fmt::format("{}: containers below it cannot have more{}", all.to_string(),
                                 is_class ? "; those of this QoS class share what is left" : ""),
-                    is_v2 ? fmt::format("echo > '{}/{}'", group.directory, file)
+                    is_v2 ? clear_set(fmt::format("'{}/{}'", group.directory, file), file)
                           : fmt::format("cat '{}/{}' > '{}/{}'", system.cpusets.mount, file,
                                         group.directory, file)});
 }
@@ -256,9 +264,11 @@ std::string widen_unit(const std::string& unit, const char* file) {
     return "";
   }
   const std::string path = path_of_slice(unit);
-  if (!path.empty()) return fmt::format("echo > '/sys/fs/cgroup{}/{}'", path, file);
-  return fmt::format("echo > \"/sys/fs/cgroup$(systemctl show -p ControlGroup --value '{}')/{}\"",
-                     unit, file);
+  if (!path.empty()) return clear_set(fmt::format("'/sys/fs/cgroup{}/{}'", path, file), file);
+  return clear_set(
+      fmt::format("\"/sys/fs/cgroup$(systemctl show -p ControlGroup --value '{}')/{}\"", unit,
+                  file),
+      file);
 }
 
 void check_live_cpusets(const ObservedSystem& system, Checks& checks) {

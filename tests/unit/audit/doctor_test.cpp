@@ -356,7 +356,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"sys/fs/cgroup/kubepods.slice/cpuset.cpus", "4-5\n"}},
                 "problem live-cpusets: /sys/fs/cgroup/kubepods.slice/cpuset.cpus is 4-5, but no "
                 "unit file sets this",
-                "echo > '/sys/fs/cgroup/kubepods.slice/cpuset.cpus'"},
+                "echo > '/sys/fs/cgroup/kubepods.slice/cpuset.cpus' 2>/dev/null || cat "
+                "/sys/devices/system/cpu/possible > '/sys/fs/cgroup/kubepods.slice/cpuset.cpus'"},
         Ailment{"CpusAboveThePods",
                 {{"sys/fs/cgroup/machine.slice/cpuset.cpus", "0-3\n"},
                  {"sys/fs/cgroup/machine.slice/kubepods/cpuset.cpus", "\n"}},
@@ -365,7 +366,8 @@ INSTANTIATE_TEST_SUITE_P(
         Ailment{"NodesAboveThePods",
                 {{"sys/fs/cgroup/kubepods/cpuset.mems", "0\n"}},
                 "problem live-cpusets: /sys/fs/cgroup/kubepods/cpuset.mems is 0",
-                "echo > '/sys/fs/cgroup/kubepods/cpuset.mems'"},
+                "echo > '/sys/fs/cgroup/kubepods/cpuset.mems' 2>/dev/null || "
+                "cat /sys/devices/system/node/possible > '/sys/fs/cgroup/kubepods/cpuset.mems'"},
         Ailment{"NoReservedCpusForPods",
                 {{"sys/fs/cgroup/kubepods/cpuset.cpus", "2-7\n"}},
                 "warning live-cpusets: /sys/fs/cgroup/kubepods/cpuset.cpus is 2-7",
