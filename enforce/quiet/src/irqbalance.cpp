@@ -1,8 +1,10 @@
 #include "irqbalance.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <cerrno>
+#include <cstddef>
 
 #include "knob_file.hpp"
 #include "local_socket.hpp"
@@ -13,6 +15,9 @@
 
 namespace pinfold::quiet {
 namespace {
+
+constexpr std::size_t kLongestAnswer = std::size_t{1}
+                                       << 20;  // of an answer: some 40 bytes per interrupt
 
 bool is_socket(const std::string& name) {
   return name.starts_with("irqbalance") && name.ends_with(".sock");
@@ -42,21 +47,43 @@ Result<CpuSet> parse_irqbalance_setup(std::string_view answer) {
   return cpus_of(Knob{KnobKind::kNewInterrupts, ""}, mask, {});  // a mask, too
 }
 
-Result<CpuSet> read_banned(const std::string& root) {
-  constexpr std::size_t kMost = 65536;
-  PINFOLD_LET(const auto connection, connect_to_irqbalance(root));
-  PINFOLD_TRY_WRAP(send_all(connection.get(), "setup"), "irqbalance");
+Irqbalance::~Irqbalance() {
+  constexpr int kPatienceMs = 2000;
+  (void)wait_for_late_answer(kPatienceMs);
+}
+
+/// Returns false if the earlier question is still open.
+bool Irqbalance::wait_for_late_answer(int milliseconds) {
+  while (unanswered_) {
+    pollfd end{unanswered_.get(), POLLIN, 0};
+    if (::poll(&end, 1, milliseconds) <= 0) return false;
+    const auto part = receive(unanswered_.get(), kLongestAnswer);
+    if (!part || part->empty()) unanswered_.reset();
+  }
+  return true;
+}
+
+Result<CpuSet> Irqbalance::read_banned() {
+  if (!wait_for_late_answer(0)) {
+    return fail(ErrorCode::kUnsupported, "no answer yet to an earlier question");
+  }
+  PINFOLD_LET(auto connection, connect_to_irqbalance(root_));
+  PINFOLD_TRY(send_all(connection.get(), "setup"));
   std::string answer;
-  while (answer.size() < kMost) {
-    PINFOLD_LET_WRAP(const auto part, receive(connection.get(), kMost), "irqbalance");
-    if (part.empty()) break;
-    answer += part;
+  while (answer.size() < kLongestAnswer) {
+    auto part = receive(connection.get(), kLongestAnswer);
+    if (!part) {
+      unanswered_ = std::move(connection);
+      return fail(std::move(part).error());
+    }
+    if (part->empty()) break;
+    answer += *part;
   }
   return parse_irqbalance_setup(answer);
 }
 
-Result<void> write_banned(const std::string& root, const CpuSet& cpus) {
-  PINFOLD_LET(const auto connection, connect_to_irqbalance(root));
+Result<void> Irqbalance::write_banned(const CpuSet& cpus) const {
+  PINFOLD_LET(const auto connection, connect_to_irqbalance(root_));
   const std::string list = cpus.empty() ? "NULL" : cpus.to_string();
   PINFOLD_TRY_WRAP(send_all(connection.get(), "settings cpus " + list), "irqbalance");
   return {};

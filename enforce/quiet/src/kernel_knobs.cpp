@@ -78,7 +78,10 @@ bool works_for_group(std::string_view groups) {
 class KernelKnobs final : public KnobStore {
  public:
   explicit KernelKnobs(std::string root)
-      : root_(std::move(root)), partitions_(root_), interrupts_(root_ + kInterrupts, kAffinity) {}
+      : root_(std::move(root)),
+        partitions_(root_),
+        interrupts_(root_ + kInterrupts, kAffinity),
+        irqbalance_(root_) {}
 
   [[nodiscard]] Result<void> read(KnobKind kind, KnobValues& values) const override;
   [[nodiscard]] Result<std::string> read_one(const Knob& knob) const override;
@@ -99,6 +102,7 @@ class KernelKnobs final : public KnobStore {
   std::string root_;
   PartitionWriter partitions_;
   mutable OpenFiles interrupts_;
+  mutable Irqbalance irqbalance_;
 };
 
 /// Returns the queues of network devices that are hardware, or look like it to this machine.
@@ -207,7 +211,7 @@ std::string KernelKnobs::path_of(const Knob& knob) const {
 }
 
 Result<std::string> KernelKnobs::read_irqbalance() const {
-  PINFOLD_LET(const auto banned, read_banned(root_));
+  PINFOLD_LET(const auto banned, irqbalance_.read_banned());
   return banned.to_string();
 }
 
@@ -279,7 +283,7 @@ Result<void> KernelKnobs::write(const Knob& knob, const std::string& value) {
   PINFOLD_LET(const auto cpus, cpus_of(knob, value, {}));
   if (knob.kind == KnobKind::kUnit) return write_unit_cpus(root_, knob.name, cpus);
   if (knob.kind == KnobKind::kKernelThread) return move_thread(knob, cpus);
-  return write_banned(root_, cpus);
+  return irqbalance_.write_banned(cpus);
 }
 
 }  // namespace

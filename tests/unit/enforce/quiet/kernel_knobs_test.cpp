@@ -204,13 +204,17 @@ TEST_F(KernelKnobsTest, AreNoneWithoutIrqbalance) {
   EXPECT_EQ(written.error().code, ErrorCode::kNotFound);
 }
 
-/// Answers "setup" once.
-void answer_setup(test::UnixListener& listener) {
+UniqueFd accept_client(test::UnixListener& listener) {
   UniqueFd client;
   while (!client) {
     client = listener.accept();
     std::this_thread::yield();
   }
+  return client;
+}
+
+/// Answers "setup" once.
+void answer_setup(const UniqueFd& client) {
   std::array<char, 64> heard{};
   pollfd end{client.get(), POLLIN, 0};
   (void)::poll(&end, 1, -1);
@@ -224,9 +228,48 @@ TEST_F(KernelKnobsTest, FindTheIrqbalanceThatRunsAmongThoseThatWereKilled) {
   { const test::UnixListener killed(dir_ / "run/irqbalance/irqbalance1.sock"); }
   EXPECT_TRUE(read(KnobKind::kIrqbalance).empty());
   test::UnixListener listener(dir_ / "run/irqbalance/irqbalance2.sock");
-  std::thread irqbalance([&] { answer_setup(listener); });
+  std::thread irqbalance([&] { answer_setup(accept_client(listener)); });
   EXPECT_EQ(read(KnobKind::kIrqbalance), (KnobValues{{{KnobKind::kIrqbalance, ""}, "2-3"}}));
   irqbalance.join();
+}
+
+TEST_F(KernelKnobsTest, DoNotCloseAConnectionThatASlowIrqbalanceWillAnswer) {
+  std::filesystem::create_directories(dir_ / "run/irqbalance");
+  test::UnixListener listener(dir_ / "run/irqbalance/irqbalance1.sock");
+  const auto knobs = kernel_knobs(dir_.path());
+  const Knob banned{KnobKind::kIrqbalance, ""};
+  EXPECT_EQ(knobs->read_one(banned).error().message, "receive: no answer within 0.2 s");
+  EXPECT_EQ(knobs->read_one(banned).error().message, "no answer yet to an earlier question");
+  {
+    const UniqueFd client = accept_client(listener);
+    pollfd closed{client.get(), POLLRDHUP, 0};
+    EXPECT_EQ(::poll(&closed, 1, 0), 0) << "irqbalance would end when it answers";
+    EXPECT_FALSE(listener.accept()) << "asked again";
+    answer_setup(client);
+  }
+  std::thread irqbalance([&] { answer_setup(accept_client(listener)); });
+  EXPECT_EQ(knobs->read_one(banned), "2-3");
+  irqbalance.join();
+}
+
+TEST_F(KernelKnobsTest, WaitForALateAnswerBeforeTheyEnd) {
+  std::filesystem::create_directories(dir_ / "run/irqbalance");
+  test::UnixListener listener(dir_ / "run/irqbalance/irqbalance1.sock");
+  std::thread irqbalance;
+  short after = 0;
+  {
+    const auto knobs = kernel_knobs(dir_.path());
+    EXPECT_FALSE(knobs->read_one({KnobKind::kIrqbalance, ""}));
+    irqbalance = std::thread([&] {
+      const UniqueFd client = accept_client(listener);
+      pollfd closed{client.get(), POLLRDHUP, 0};
+      constexpr int kLateMs = 100;
+      if (::poll(&closed, 1, kLateMs) > 0) after = closed.revents;
+      answer_setup(client);
+    });
+  }
+  irqbalance.join();
+  EXPECT_EQ(after, 0) << "it ends while irqbalance still has to answer";
 }
 
 TEST_F(KernelKnobsTest, NameAUnitThatCannotBeSetWithoutABus) {
