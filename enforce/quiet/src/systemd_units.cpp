@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "dbus_message.hpp"
 #include "knob_file.hpp"
@@ -21,6 +22,22 @@ constexpr std::uint32_t kSet = 2;
 
 std::string cpus_file(const std::string& root, const std::string& unit) {
   return fmt::format("{}{}/{}/cpuset.cpus", root, kCgroups, unit);
+}
+
+/// Returns every CPU that this machine can ever have; none if the kernel does not say.
+CpuSet possible_cpus(const std::string& root) {
+  const auto list = read_value(root + "/sys/devices/system/cpu/possible");
+  return list ? CpuSet::parse(*list).value_or(CpuSet()) : CpuSet();
+}
+
+/// Lets a unit use any CPU. Linux (seen with 6.1 and 6.12, not with 7.2) refuses to clear the set
+/// of a group with processes in or below it, so such a group gets every CPU.
+Result<void> clear_cpus(const std::string& root, const std::string& file) {
+  auto cleared = write_value(file, "");
+  if (cleared || cleared.error().code == ErrorCode::kNotFound) return {};
+  if (cleared.error().sys_errno != ENOSPC) return cleared;
+  const CpuSet all = possible_cpus(root);
+  return all.empty() ? cleared : write_value(file, all.to_string());
 }
 
 /// Authenticates as this user, whose id the kernel has passed along with the connection.
@@ -91,7 +108,10 @@ std::vector<std::string> system_units(const std::string& root) {
 }
 
 std::string read_unit_cpus(const std::string& root, const std::string& unit) {
-  return read_value(cpus_file(root, unit)).value_or("");
+  auto value = read_value(cpus_file(root, unit)).value_or("");
+  const auto cpus = CpuSet::parse(value);
+  const CpuSet all = possible_cpus(root);
+  return cpus && !all.empty() && cpus->contains_all(all) ? "" : value;
 }
 
 Result<void> write_unit_cpus(const std::string& root, const std::string& unit, const CpuSet& cpus) {
@@ -99,8 +119,7 @@ Result<void> write_unit_cpus(const std::string& root, const std::string& unit, c
                    fmt::format("systemd: set AllowedCPUs={} of '{}'", cpus.to_string(), unit));
   if (!cpus.empty()) return {};
   // systemd (seen with 252 to 261) forgets the setting, but leaves cpuset.cpus as it was.
-  const auto cleared = write_value(cpus_file(root, unit), "");
-  return cleared || cleared.error().code == ErrorCode::kNotFound ? Result<void>() : cleared;
+  return clear_cpus(root, cpus_file(root, unit));
 }
 
 Result<void> write_unit_partition(const std::string& root, const std::string& unit,

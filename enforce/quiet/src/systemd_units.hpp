@@ -13,7 +13,8 @@ namespace pinfold::quiet {
 /// with cgroup v1, where systemd has no such setting. `root`: "" for the real files.
 [[nodiscard]] std::vector<std::string> system_units(const std::string& root);
 
-/// Returns cpuset.cpus of a unit; "" if none are set for it.
+/// Returns cpuset.cpus of a unit; "" if none are set for it, or every CPU that the machine can
+/// have, which is how a set is cleared before Linux 7.
 [[nodiscard]] std::string read_unit_cpus(const std::string& root, const std::string& unit);
 
 /// Sets the CPUs of a unit until the next boot; empty: any.

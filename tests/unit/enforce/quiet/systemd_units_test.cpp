@@ -116,6 +116,24 @@ TEST_F(SystemdUnits, AreClearedInTheKernelToo) {
   EXPECT_EQ(cpus_in_file().substr(0, 1), "\n") << "systemd leaves it as it was";
 }
 
+TEST_F(SystemdUnits, HaveEveryCpuWhereTheKernelRefusesToClear) {
+  dir_.remove(kFile);
+  std::filesystem::create_symlink("/dev/full", dir_ / kFile);  // as Linux 6: ENOSPC
+  dir_.write("sys/devices/system/cpu/possible", "0-7\n");
+  const auto written = write({});
+  ASSERT_FALSE(written) << "every CPU is refused as well here, which shows that it was written";
+  EXPECT_THAT(written.error().message, testing::StartsWith("write '0-7' to "));
+}
+
+TEST_F(SystemdUnits, WithEveryPossibleCpuHaveNoSetting) {
+  dir_.write("sys/devices/system/cpu/possible", "0-3\n");
+  EXPECT_EQ(read_unit_cpus(dir_.path(), "system.slice"), "");
+  dir_.write("sys/devices/system/cpu/possible", "0-4\n");
+  EXPECT_EQ(read_unit_cpus(dir_.path(), "system.slice"), "0-3");
+  dir_.write(kFile, "\n");
+  EXPECT_EQ(read_unit_cpus(dir_.path(), "system.slice"), "");
+}
+
 TEST_F(SystemdUnits, NameWhatSystemdRefuses) {
   const auto written = write(CpuSet{0}, "org.freedesktop.DBus.Error.AccessDenied");
   ASSERT_FALSE(written);
