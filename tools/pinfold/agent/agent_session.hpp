@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/read_node.hpp"
 #include "pinfold/socket/node_session.hpp"
 #include "pinfold/verbs/reconfigure.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 
 namespace pinfold::tools {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "pinfold/api/config.hpp"
 
 /// Reads the configuration that --config and --kubelet-flags name.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
 
 /// Where the parts of a command's or the service's node come from.

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/verbs/reconfigure.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/checkpoint/convert.hpp"
 #include "pinfold/checkpoint/fs.hpp"

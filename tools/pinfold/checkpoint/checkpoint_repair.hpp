@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/checkpoint/note.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "hook/hooked_container.hpp"
@@ -140,7 +140,7 @@ cli::Command hook_command() {
                        "OCI hook for createRuntime and poststop: reads the container state from "
                        "standard input, admits the container as its io.pinfold.* annotations "
                        "request, and removes it after it has stopped"};
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add({pod_file_dir_option(options->pod_file_dirs),
                socket_option(options->agent),
                no_validation_option(options->no_validation),

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "hook/oci.hpp"
@@ -49,7 +49,7 @@ cli::Command oci_resources_command() {
       "linux.resources, linux.memoryPolicy and process.execCPUAffinity"};
   cli::Option container = container_option(options->container);
   container.help = "Name of the container [the only one of the pod]";
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add(
       {output_option(options->agent.output),
        pod_option(options->pod),

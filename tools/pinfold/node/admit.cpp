@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "agent/agent_view.hpp"
 #include "commands.hpp"
@@ -199,7 +199,7 @@ cli::Command admit_command() {
   auto options = std::make_shared<AdmitOptions>();
   cli::Command command{
       "admit", "Admit pods: assign CPUs and memory, store the decision and apply it to cgroups"};
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add({output_option(options->agent.output),
                dry_run_option(options->agent),
                socket_option(options->agent),

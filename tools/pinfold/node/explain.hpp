@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 
 namespace pinfold::tools {
 

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "pinfold/metrics/families.hpp"
@@ -26,7 +26,7 @@ cli::Command metrics_command() {
   options->no_enforce = true;  // metrics only need the state
   cli::Command command{"metrics",
                        "Print metrics in the Prometheus text format, under the kubelet's names"};
-  command.add(agent_options(*options));
+  command.add(agent_arguments(*options));
   command.sections = {{"Examples",
                        {{"pinfold metrics > /var/lib/node_exporter/pinfold.prom",
                          "Write a file for the textfile collector of node_exporter"}}}};

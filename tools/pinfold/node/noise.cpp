@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
@@ -163,7 +163,7 @@ cli::Command noise_command() {
   cli::Command command{"noise",
                        "Measure what interrupts exclusive CPUs: interrupts, softirqs, kernel "
                        "threads, other processes; and print how to remove each. Changes nothing"};
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add({output_option(options->agent.output),
                {.name = "--for",
                 .target = cli::Integer{&options->milliseconds, 1, 3'600'000},

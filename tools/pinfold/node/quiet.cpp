@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
@@ -108,7 +108,7 @@ cli::Command quiet_command() {
   cli::Command command{"quiet",
                        "Show what was changed to make CPUs quiet (interrupts, queues, services, "
                        "kernel threads, partitions), or restore it"};
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add(
       {output_option(options->agent.output),
        {"--restore", &options->restores,

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
@@ -107,7 +107,7 @@ cli::Command reconcile_command() {
   auto options = std::make_shared<ReconcileOptions>();
   options->agent.hides_warnings = true;
   cli::Command command{"reconcile", "Bring cgroups back to the desired state"};
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add(
       {output_option(options->agent.output),
        {"--move-pages", &options->agent.moves_pages, "Also move pages to the desired NUMA nodes"},

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
@@ -57,7 +57,7 @@ cli::Command remove_command() {
   cli::Command command{"remove", "Remove a pod or container and release its resources"};
   cli::Option container = container_option(options->container);
   container.help = "Remove only this container; the pod stays";
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add({output_option(options->agent.output),
                pod_option(options->pod),
                std::move(container),

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "agent/agent_view.hpp"
 #include "commands.hpp"
@@ -110,7 +110,7 @@ cli::Command resize_command() {
   cli::Option pod = pod_option(options->pod);
   pod.name = "POD";
   pod.value.clear();
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   cli::Option container = container_option(options->container);
   container.help = "Name of the container; needed if several have exclusive CPUs";
   container.suggested_with = "";

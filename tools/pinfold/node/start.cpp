@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
@@ -44,7 +44,7 @@ cli::Command start_command() {
       "Mark a container as about to start; releases what earlier init containers no longer need"};
   cli::Option container = container_option(options->container);
   container.required = true;
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add({output_option(options->agent.output), socket_option(options->agent),
                pod_option(options->pod), std::move(container)});
   command.sections = {{"Examples",

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "agent/agent_view.hpp"
 #include "commands.hpp"
@@ -285,7 +285,7 @@ cli::Command status_command() {
   options->agent.is_query = true;
   cli::Command command{"status",
                        "Show the desired and observed CPUs and NUMA nodes of every container"};
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   cli::Option pod = pod_option(options->pod);
   pod.required = false;
   pod.help = "With -o name: the containers of the pod with this UID, name or NAMESPACE/NAME";

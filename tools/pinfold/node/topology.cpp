@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 #include "node/status_picture.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "commands.hpp"
 #include "documents.hpp"
@@ -313,7 +313,7 @@ cli::Command who_command() {
   cli::Command command{"who",
                        "Show who owns a CPU: its owner, its siblings, the threads on it now, and "
                        "who may run there"};
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add({output_option(options->agent.output),
                {.name = "CPUS",
                 .target = &options->cpus,

@@ -143,7 +143,7 @@ cli::Command defragment_command() {
       "defragment",
       "Make room for a pod that the node rejects: move as few containers as possible; exclusive "
       "CPUs never overlap on the way"};
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add({{.name = "--for",
                 .target = &options->file,
                 .help = "The pod: a manifest, YAML or JSON; - for standard input",

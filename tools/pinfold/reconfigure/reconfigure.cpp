@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "agent/command_line.hpp"
 #include "agent/config_source.hpp"
@@ -205,7 +205,7 @@ cli::Command reconfigure_command() {
       "reconfigure",
       "Change the configuration or machine while containers run: plan which containers keep their "
       "CPUs and memory and which move, then apply the plan without any overlap of exclusive CPUs"};
-  command.add(agent_options(options->agent));
+  command.add(agent_arguments(options->agent));
   command.add(
       {output_option(options->agent.output),
        dry_run_option(options->agent),

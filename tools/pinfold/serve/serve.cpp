@@ -16,7 +16,7 @@
 #include <utility>
 #include <variant>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "agent/command_line.hpp"
 #include "agent/node_source.hpp"
@@ -156,9 +156,9 @@ class Service {
 };
 
 AgentArguments Service::node_options() {
-  AgentArguments options =
-      agent_options(settings_, options_.insecure_state_dir,
-                    [this](LogLevel level, std::string_view message) { log_(level, message); });
+  AgentArguments options = agent_arguments_of(
+      settings_, options_.insecure_state_dir,
+      [this](LogLevel level, std::string_view message) { log_(level, message); });
   if (!options_.profile) options.profile_source = agent::ProfileSource::kConfiguration;
   return options;
 }

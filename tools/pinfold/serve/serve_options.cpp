@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 
 namespace pinfold::tools {
 

@@ -46,7 +46,7 @@ Result<Settings> read_settings(const ServeOptions& options) {
   return settings;
 }
 
-AgentArguments agent_options(const Settings& settings, bool is_insecure, agent::LogSink log) {
+AgentArguments agent_arguments_of(const Settings& settings, bool is_insecure, agent::LogSink log) {
   AgentArguments options;
   options.state_dir = settings.state_dir;
   options.config = settings.config;

@@ -9,7 +9,7 @@
 #include <ctime>
 #include <utility>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
 #include "agent/config_source.hpp"
 #include "input.hpp"

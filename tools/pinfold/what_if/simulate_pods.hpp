@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 #include "output.hpp"
 
 /// `pinfold simulate` for pods, without a recorded history.

@@ -45,7 +45,7 @@ struct AgentArguments : NodeOptions {
   agent::LogSink log;  ///< gets warnings in place of standard error
   OutputFormat output = OutputFormat::kText;
 };
-[[nodiscard]] std::vector<cli::Option> agent_options(AgentArguments& options);
+[[nodiscard]] std::vector<cli::Option> agent_arguments(AgentArguments& options);
 /// Converts the options to those of the agent itself; its warnings go to standard error.
 [[nodiscard]] agent::AgentOptions agent_options_of(const AgentArguments& options,
                                                    agent::ProfileSource profile_source);

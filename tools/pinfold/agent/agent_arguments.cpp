@@ -1,4 +1,4 @@
-#include "agent/agent_options.hpp"
+#include "agent/agent_arguments.hpp"
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
        .suggestions = {"unit"}}};
 }
 
-std::vector<cli::Option> agent_options(AgentArguments& options) {
+std::vector<cli::Option> agent_arguments(AgentArguments& options) {
   std::vector<cli::Option> all = {
       state_dir_option(options.state_dir),
       insecure_state_dir_option(options.insecure_state_dir),
