@@ -367,6 +367,9 @@ Result<void> EnforcedLayout::check_reachable(const Desired& desired) {
   const bool has_partitions = desired.partition != Partition::kNone || desired.has_isolated;
   PINFOLD_LET(const CpuSet cpus, available_cpus(clean->layout, has_partitions));
   const CpuSet missing = needed - cpus;
+  // Without the foreign groups, which need not be searched for this: they cannot make a plan
+  // impossible. One that cannot be confined is left where it is, and CPUs that groups above adopted
+  // ones have lost are used for parking if there are no others.
   PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, cpus, missing), cpus));
   return {};
 }

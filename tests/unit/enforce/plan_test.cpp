@@ -440,6 +440,28 @@ TEST(PlanForeign, LeavesOtherExclusiveCpusToo) {
             "'/k/a': cpuset.cpus := 0-5\n");
 }
 
+/// The check before a commit plans without them.
+TEST(PlanForeign, NoForeignGroupMakesAPlanImpossible) {
+  const auto full = [](const char* shared, const char* exclusive) {
+    Layout layout = shared_pod(shared);
+    add_exclusive(layout, "x", exclusive);
+    return layout;
+  };
+  // The only CPU to wait on is the one that every foreign group and no group above has.
+  const Layout before = full("0", "1-3");
+  const Layout after = full("0", "4-6");
+  ForeignGroups hostile{{foreign("/k/a", "0-7"), foreign("/k/b", "0", "0")}, CpuSet{0}, CpuSet{0}};
+  hostile.is_v1 = true;
+  hostile.lost = kMachine;
+  EXPECT_TRUE(plan(before, after, kMachine, hostile).has_value());
+  // Without a CPU to wait on both fail alike.
+  const auto alone = plan(full("0-3", "4-7"), full("4-7", "0-3"), kMachine);
+  const auto among = plan(full("0-3", "4-7"), full("4-7", "0-3"), kMachine, hostile);
+  ASSERT_FALSE(alone.has_value());
+  ASSERT_FALSE(among.has_value());
+  EXPECT_EQ(among.error().message, alone.error().message);
+}
+
 /// Processes in the root or in a pod's own group cannot be confined.
 TEST(PlanForeign, OwnGroupsStay) {
   ForeignGroup own = foreign("/k", "0-7");
