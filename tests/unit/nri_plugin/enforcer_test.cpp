@@ -1,11 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "../../crash/memory_fs.hpp"
 #include "pinfold/agent/reconcile.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "runtime_world.hpp"
@@ -145,6 +148,30 @@ TEST_P(NriEnforcer, AStartIsAnEventAndSoIsTheAdoptionOfTheGroup) {
                               verbs::Event{EventKind::kAdopted, spec.uid, "c"},
                               verbs::Event{EventKind::kStarted, spec.uid, "c"}}));
   }
+}
+
+TEST_P(NriEnforcer, AStartThatIsNotStoredIsNoEvent) {
+  bool is_full = false;
+  world_.open_store = [&is_full, disk = std::make_shared<checkpoint::testing::Disk>()] {
+    return checkpoint::Store::open(
+               std::make_unique<checkpoint::testing::MemoryFs>(
+                   disk,
+                   [&is_full](const std::string& /*operation*/) {
+                     return checkpoint::testing::MemoryFs::Fault{is_full ? EIO : 0, false};
+                   }))
+        .value();
+  };
+  world_.restart();
+  world_.synchronize({});
+  const PodSpec a = shared("a");
+  world_.run_sandbox(a);
+  ASSERT_TRUE(world_.create(a).has_value());
+  (void)world_.follower->take_events();
+  is_full = true;
+  ASSERT_TRUE(world_.start(a).has_value()) << "it has no exclusive CPUs to lose";
+  EXPECT_THAT(world_.log, Contains(HasSubstr("start container 'c'")));
+  EXPECT_THAT(world_.follower->take_events(),
+              Not(Contains(verbs::Event{EventKind::kStarted, a.uid, "c"})));
 }
 
 TEST_P(NriEnforcer, ARevertedChangeIsAnEvent) {

@@ -303,7 +303,7 @@ Result<ContainerId> Enforcer::start(Agent& agent, const api::StateChangeEvent& e
     if (!noted) log(LogLevel::kWarning, fmt::format("NRI: {}", noted.error().message));
     PINFOLD_TRY(gate_.start_shared(agent, event, *id));
   }
-  verbs::add_events(action, noted.value_or(verbs::Done()), events_);  // only now it may start
+  if (noted) verbs::add_events(action, *noted, events_);  // only now it may start
   if (agent.state().adopted.contains(*id) && !sandboxes_.is_in_sandbox(agent, *id)) {
     had_own_group_.insert(container.id());
   }
