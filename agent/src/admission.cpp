@@ -1,12 +1,12 @@
-#include "pinfold/agent/admission.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "adopted_groups.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
@@ -21,14 +21,21 @@
 // How it works
 //
 // This file has all steps of an admission, in the order in which admit() takes them:
-//   1. preview_admission() decides the pods one after another on a copy of the state.
-// 2. check_replaced() and check_forgotten() check what runs. A preview ends here.
+//   1. decide_pods() decides the pods one after another on a copy of the state.
+//   2. check_replaced() and check_forgotten() check what runs. A preview ends here.
 //   3. commit() makes the copy durable, and counts.
 //   4. apply() brings the control groups to the new state.
 // admit_adopted() admits a pod with a container whose group its runtime has made before.
 
 namespace pinfold::agent {
 namespace {
+
+/// What determines an admission besides the state.
+struct AdmissionFacts {
+  const Node& node;
+  const CpuSet& offline;                   ///< CPUs of the node that are offline
+  const std::optional<Machine>& observed;  ///< see KnownMachine
+};
 
 /// Notes for a rejected pod that it would get no exclusive CPUs even if it fitted.
 void add_offline(const AdmissionFacts& facts, const NodeState& state, const PodSpec& pod,
@@ -96,11 +103,12 @@ std::string intent_to_admit(const std::vector<PodSpec>& pods) {
   return text;
 }
 
-}  // namespace
-
-Result<Preview> preview_admission(const AdmissionFacts& facts, const AgentState& state,
-                                  const std::vector<PodSpec>& pods, std::vector<Trace>* traces,
-                                  const FromRuntime& shown, Counts* counts) {
+/// Decides pods in order on a copy of the state. Rejects a pod that would need memory that the
+/// machine no longer has. Does not check which containers run. Errors: kUnsupported if a pod would
+/// get exclusive CPUs while CPUs are offline.
+Result<Preview> decide_pods(const AdmissionFacts& facts, const AgentState& state,
+                            const std::vector<PodSpec>& pods, std::vector<Trace>* traces,
+                            const FromRuntime& shown, Counts* counts) {
   Preview preview{{}, state};
   for (const PodSpec& pod : pods) {
     Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
@@ -113,6 +121,8 @@ Result<Preview> preview_admission(const AdmissionFacts& facts, const AgentState&
                    intent_to_admit(pods));
   return preview;
 }
+
+}  // namespace
 
 /// Checks that adopted groups that are missing from the next state have no processes. They are not
 /// below the root, so nothing would keep processes there off exclusive CPUs. Not needed if a
@@ -154,21 +164,23 @@ Result<void> NodeView::check_replaced(const std::vector<PodSpec>& pods, const Ag
   return {};
 }
 
-Result<NodeView::Decided> NodeView::decide_all(const std::vector<PodSpec>& pods,
+Result<NodeView::Decided> NodeView::decide_all(const AgentState& before,
+                                               const std::vector<PodSpec>& pods,
                                                std::vector<Trace>* traces,
                                                const FromRuntime& shown) const {
   const auto begin = now();
   Counts counts = metrics().counts;
-  PINFOLD_LET(auto preview, preview_admission({*node_, offline_, observed_}, state(), pods, traces,
-                                              shown, &counts));
+  PINFOLD_LET(auto preview,
+              decide_pods({*node_, offline_, observed_}, before, pods, traces, shown, &counts));
   return Decided{std::move(preview), counts, begin};
 }
 
 /// Decides, and checks that no running container loses its resources.
-Result<NodeView::Decided> NodeView::decide_checked(const std::vector<PodSpec>& pods,
+Result<NodeView::Decided> NodeView::decide_checked(const AgentState& before,
+                                                   const std::vector<PodSpec>& pods,
                                                    std::vector<Trace>* traces,
                                                    const FromRuntime& shown) const {
-  PINFOLD_LET(Decided decided, decide_all(pods, traces, shown));
+  PINFOLD_LET(Decided decided, decide_all(before, pods, traces, shown));
   PINFOLD_TRY_WRAP(check_replaced(pods, decided.next, shown.release), intent_to_admit(pods));
   PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
   return decided;
@@ -176,7 +188,12 @@ Result<NodeView::Decided> NodeView::decide_checked(const std::vector<PodSpec>& p
 
 Result<Preview> NodeView::preview(const std::vector<PodSpec>& pods,
                                   std::vector<Trace>* traces) const {
-  PINFOLD_LET(Decided decided, decide_checked(pods, traces, {}));
+  return preview_after(state(), pods, traces);
+}
+
+Result<Preview> NodeView::preview_after(const AgentState& before, const std::vector<PodSpec>& pods,
+                                        std::vector<Trace>* traces) const {
+  PINFOLD_LET(Decided decided, decide_checked(before, pods, traces, {}));
   return Preview(std::move(decided));
 }
 
@@ -207,7 +224,7 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
 Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
                                                    std::vector<Trace>* traces,
                                                    const FromRuntime& shown) {
-  PINFOLD_LET(Decided decided, decide_checked(pods, traces, shown));
+  PINFOLD_LET(Decided decided, decide_checked(state(), pods, traces, shown));
   PINFOLD_TRY(commit(pods, decided, shown.unstored));
   std::set<PodUid> changed;
   for (const PodSpec& pod : pods) changed.insert(pod.uid);
@@ -239,7 +256,7 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
   }
   const ContainerId container{pod.uid, adoption.container};
   PINFOLD_LET(std::string directory, directory_to_adopt(pod, adoption));
-  PINFOLD_LET(Decided decided, decide_all({pod}, nullptr));
+  PINFOLD_LET(Decided decided, decide_all(state(), {pod}, nullptr));
   AdmitOutcome outcome = std::move(decided.outcomes.front());
   if (!outcome.rejection) {
     note_adopted(decided.next, container, std::move(directory));

@@ -80,7 +80,9 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
     const auto group = desired.find(name);
     if (group == desired.end()) continue;  // removed
     std::string why = why_shared(node, pod->spec, note, resources);
+    const bool is_started = pod->started.contains(resources.name);
     status.containers.push_back({std::move(resources),
+                                 is_started,
                                  group->second,
                                  to_string(name),
                                  path_of(name),

@@ -88,22 +88,25 @@ Result<pinfold_code> adopt(NodeSession& session, const ContainerId& container,
   return previous == nullptr ? code : set_text(previous, before, code);
 }
 
+Result<void> check_is_one(const verbs::Admissions& admissions) {
+  if (admissions.outcomes.size() == 1 && admissions.pods.size() == 1) return {};
+  return fail(ErrorCode::kInternal, "the answer is for other pods");
+}
+
 Result<pinfold_code> explain(const pinfold_node& node, NodeSession& session, const char* manifest,
                              pinfold_pod** pod, char** error) {
   PINFOLD_TRY(require(pod, "pod"));
   PINFOLD_LET(const auto read, read_manifest(manifest));
   const PodSpec& spec = read.spec;
   log_warnings(node, "manifest", read.notes);
-  std::vector<Trace> traces;
-  PINFOLD_LET(const auto* const agent, view_of(session));
-  PINFOLD_LET(auto preview, agent->preview({spec}, &traces));
-  auto& [rejection, not_enforced, notes] = preview.outcomes.front();
-  log_warnings(node, fmt::format("pod '{}'", spec.name), notes);
-  const pinfold_code code = rejection ? code_of(*rejection, error) : PINFOLD_OK;
-  auto decided = agent::decided_pod(*agent, preview.next, spec, std::move(rejection));
-  decided.notes = std::move(notes);
-  *pod = make_pod(std::move(decided), traces.front()).release();
-  return code;
+  PINFOLD_LET(auto admissions,
+              session.execute<verbs::Admissions>(verbs::PreviewAdmit{{spec}, true}));
+  PINFOLD_TRY(check_is_one(admissions));
+  if (admissions.traces.size() != 1) return fail(ErrorCode::kInternal, "the answer has no trace");
+  const agent::AdmitOutcome& outcome = admissions.outcomes.front();
+  log_warnings(node, fmt::format("pod '{}'", spec.name), outcome.notes);
+  *pod = make_pod(std::move(admissions.pods.front()), admissions.traces.front()).release();
+  return outcome.rejection ? code_of(*outcome.rejection, error) : PINFOLD_OK;
 }
 
 Result<pinfold_code> admit(const pinfold_node& node, NodeSession& session, const char* manifest,
@@ -115,9 +118,7 @@ Result<pinfold_code> admit(const pinfold_node& node, NodeSession& session, const
   verbs::Admit action{{spec}};
   action.wants_pods = true;
   PINFOLD_LET(auto admissions, session.execute<verbs::Admissions>(action));
-  if (admissions.outcomes.size() != 1 || admissions.pods.size() != 1) {
-    return fail(ErrorCode::kInternal, "the answer is for other pods");
-  }
+  PINFOLD_TRY(check_is_one(admissions));
   const agent::AdmitOutcome& outcome = admissions.outcomes.front();
   log_warnings(node, fmt::format("pod '{}'", spec.name), outcome.notes);
   *pod = make_pod(std::move(admissions.pods.front()), {}).release();

@@ -34,13 +34,14 @@ constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests 
     {"list", "Reads the pods, as desired."},
     {"resize", "Changes the number of a container's exclusive CPUs."},
     {"prepareHooked", "Sent by the OCI hook at precreate."},
+    {"preview", "Decides pods on a copy of the state."},
 }};
 
 /// In the order of AnswerMessage::answer.
 constexpr std::array<Alternative, std::variant_size_v<decltype(AnswerMessage::answer)>> kAnswers = {
     {
         {"done", "Success."},
-        {"admissions", "To 'admit'."},
+        {"admissions", "To 'admit' and 'preview'."},
         {"change", "To requests that change the node."},
         {"hook", "To requests of the OCI hook; null: success."},
         {"report", "To 'reconcile'."},

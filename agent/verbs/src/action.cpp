@@ -12,6 +12,7 @@ struct CanChange {
   bool operator()(const ReadService& /*action*/) const { return false; }
   bool operator()(const ReadStatus& /*action*/) const { return false; }
   bool operator()(const ListPods& /*action*/) const { return false; }
+  bool operator()(const PreviewAdmit& /*action*/) const { return false; }
   bool operator()(const Reconfigure& action) const { return !action.dry_run; }
   bool operator()(const Defragment& action) const { return !action.dry_run; }
   template <class Other>
@@ -38,6 +39,8 @@ Result<void> check_size(const std::vector<PodSpec>& pods) {
 
 Result<void> check_size(const Action& action) {
   if (const auto* const admit = std::get_if<Admit>(&action)) return check_size(admit->pods);
+  if (const auto* const preview = std::get_if<PreviewAdmit>(&action))
+    return check_size(preview->pods);
   if (const auto* const hooked = std::get_if<AdmitHooked>(&action)) {
     return check_size(std::vector{hooked->pod});
   }

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 
 #include "pinfold/agent/reconcile.hpp"
+#include "pinfold/decide/decide.hpp"
 #include "pinfold/enforce/live_process.hpp"
 
 namespace pinfold::verbs {
@@ -38,6 +41,10 @@ struct Execute {
 
   Result<Answer> operator()(const Admit& request) const {
     return std::move(admit_together(agent, {&request}).front());
+  }
+  Result<Answer> operator()(const PreviewAdmit& request) const {
+    PINFOLD_LET(auto admissions, preview(agent, request));
+    return admissions;
   }
   Result<Answer> operator()(const Start& request) const {
     return changed(agent.start(request.container));
@@ -110,7 +117,49 @@ std::vector<T> take(std::vector<T>& list, std::size_t& position, std::size_t cou
   return {begin, begin + static_cast<std::ptrdiff_t>(count)};
 }
 
+/// Adds the pods of an answer, as desired by `state`.
+void add_pods(const NodeAgent& agent, const agent::AgentState& state,
+              const std::vector<PodSpec>& pods, Admissions& admissions) {
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const agent::AdmitOutcome& decided = admissions.outcomes[i];
+    admissions.pods.push_back(agent::decided_pod(agent, state, pods[i], decided.rejection));
+    admissions.pods.back().notes = decided.notes;
+  }
+}
+
+/// Starts all containers of an admitted pod, in order.
+Result<void> start_all(const Node& node, const PodSpec& pod, agent::AgentState& state) {
+  for (const Container& container : pod.containers) {
+    const ContainerId id{pod.uid, container.name};
+    PINFOLD_LET(state.node, start_container(node, std::move(state.node), id));
+    state.removed.erase(id);
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<Admissions> preview(const NodeAgent& agent, const PreviewAdmit& request) {
+  Admissions admissions;
+  admissions.warnings = request.warnings;
+  agent::AgentState state = agent.state();
+  const std::vector<PodSpec>& pods = request.pods;
+  // Like Admit, decides all pods in one transaction, unless one starts before the next.
+  const auto count = static_cast<std::ptrdiff_t>(request.starts ? 1 : pods.size());
+  for (auto begin = pods.begin(); begin != pods.end(); begin += count) {
+    const std::vector<PodSpec> some(begin, begin + count);
+    PINFOLD_LET(auto decided, agent.preview_after(
+                                  state, some, request.wants_trace ? &admissions.traces : nullptr));
+    state = std::move(decided.next);
+    if (request.starts && !decided.outcomes.front().rejection) {
+      PINFOLD_TRY(start_all(agent.node(), some.front(), state));
+    }
+    std::move(decided.outcomes.begin(), decided.outcomes.end(),
+              std::back_inserter(admissions.outcomes));
+  }
+  add_pods(agent, state, pods, admissions);
+  return admissions;
+}
 
 Result<Answer> execute(NodeAgent& agent, const Action& action, const NodeSource& source) {
   return std::visit(Execute{agent, source}, action);
@@ -147,12 +196,7 @@ std::vector<Result<Answer>> admit_together(NodeAgent& agent,
     Admissions admissions{
         take(*outcomes, outcome, count), take(traces, trace, count), {}, request->warnings};
     if (!request->wants_trace) admissions.traces.clear();
-    for (std::size_t i = 0; request->wants_pods && i < count; ++i) {
-      const agent::AdmitOutcome& decided = admissions.outcomes[i];
-      admissions.pods.push_back(
-          agent::decided_pod(agent, agent.state(), request->pods[i], decided.rejection));
-      admissions.pods.back().notes = decided.notes;
-    }
+    if (request->wants_pods) add_pods(agent, agent.state(), request->pods, admissions);
     answers.emplace_back(std::move(admissions));
   }
   return answers;

@@ -54,8 +54,9 @@ class Manifests final : public fields::ListAccess {
 
 void describe_value(Fields& fields, Manifests& manifests) { fields.list(manifests); }
 
-/// Describes the manifests of several pods. Finished pods are skipped, with a warning.
-void describe_manifests(Fields& fields, Admit& request) {
+/// Describes the manifests of Admit or PreviewAdmit. Finished pods are skipped, with a warning.
+template <class Request>
+void describe_manifests(Fields& fields, Request& request) {
   Manifests manifests(request.pods);
   fields.member("manifests", manifests, "At least one pod that has not finished.");
   if (!fields.reads()) return;
@@ -97,6 +98,15 @@ void describe(Fields& fields, Admit& request) {
   fields.may_lack("trace", request.wants_trace, "The answer has the reasons.");
   describe_validated(fields, "manifests", request.pods);
   if (fields.reads()) request.wants_pods = true;
+}
+
+void describe(Fields& fields, PreviewAdmit& request) {
+  fields.type("PreviewRequest", "Decides pods as 'admit' would now, and changes nothing.");
+  describe_manifests(fields, request);
+  fields.may_lack("trace", request.wants_trace, "The answer has the reasons.");
+  fields.may_lack("starts", request.starts,
+                  "The containers of each admitted pod start before the next pod is decided.");
+  describe_validated(fields, "manifests", request.pods);
 }
 
 void describe(Fields& fields, Start& request) {

@@ -62,7 +62,6 @@ Worker::Worker(agent::NodeAgent agent, WorkerOptions options)
       agent_(std::move(agent)),
       node_(agent_.shared_node()),
       offline_(agent_.offline()),
-      observed_(agent_.observed()),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       last_now_(options_.now()),
       watch_from_(last_now_),

@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "agent_world.hpp"
 #include "pinfold/agent/followed_runtime.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/enforce/foreign.hpp"
+#include "pinfold/fields/json.hpp"
+#include "pinfold/verbs/execute.hpp"
+#include "pinfold/verbs/fields.hpp"
 
 /// Admitting a pod again under the UID of an active one.
 namespace pinfold::agent {
@@ -124,6 +129,47 @@ TEST(Readmission, OfAPodThatARuntimeShowsMayResizeButTakesNoCpus) {
   const auto outcome = agent.admit(pod("x", {guaranteed("b", 2)}));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, ErrorCode::kBusy);
+}
+
+TEST(Readmission, APreviewAnswersLikeTheAdmissionAndChangesNothing) {
+  const auto text_of = [](const Result<verbs::Answer>& answer) {
+    if (!answer) return answer.error().message;
+    return fields::to_json(std::get<verbs::Admissions>(*answer)).dump();
+  };
+  for (const bool runs : {true, false}) {
+    for (const Row& row : rows()) {
+      World world;
+      NodeAgent agent = world.open();
+      must_admit(agent, active());
+      if (runs) test::run_processes(world.kernel, agent.desired().layout);
+      const AgentState before = agent.state();
+      const verbs::Action preview = verbs::PreviewAdmit{{row.again}, true};
+      EXPECT_FALSE(verbs::can_change(preview));
+      const std::string previewed = text_of(verbs::execute(agent, preview));
+      EXPECT_EQ(agent.state(), before) << row.name;
+      EXPECT_EQ(previewed,
+                text_of(verbs::execute(agent, verbs::Admit{{row.again}, true, {}, true})))
+          << row.name << (runs ? ", with processes" : "");
+    }
+  }
+}
+
+TEST(Preview, StartsEachPodBeforeTheNextIfAskedTo) {
+  World world;
+  NodeAgent agent = world.open();
+  const PodSpec first =
+      pod("x", {guaranteed("init", 6, ContainerKind::kInit), guaranteed("main", 2)});
+  const PodSpec second = pod("y", {guaranteed("main", 5)});
+  for (const bool starts : {false, true}) {
+    const auto answer = verbs::execute(agent, verbs::PreviewAdmit{{first, second}, false, starts});
+    ASSERT_TRUE(answer.has_value()) << answer.error().message;
+    const auto& admissions = std::get<verbs::Admissions>(*answer);
+    ASSERT_EQ(admissions.outcomes.size(), 2U);
+    EXPECT_FALSE(admissions.outcomes.front().rejection);
+    EXPECT_EQ(admissions.outcomes.back().rejection.has_value(), !starts)
+        << "the init container's CPUs are free once the next one has started";
+  }
+  EXPECT_TRUE(agent.state().node.pods.empty());
 }
 
 /// Of several pods in one request, the rejected one is named, and nothing has changed.

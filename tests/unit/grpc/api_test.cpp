@@ -197,6 +197,29 @@ TEST_F(ApiTest, ExplainsAndChangesNothing) {
   EXPECT_EQ(status().pods_size(), 0);
 }
 
+TEST_F(ApiTest, ExplainFailsLikeAdmitIfARunningContainerWouldLoseItsCpus) {
+  run();
+  (void)admit(pod("a", {guaranteed("c", 2)}));
+  v1::AttachRequest attach;
+  attach.set_pod_uid("a");
+  attach.set_container("c");
+  attach.set_pid(::getpid());
+  (void)must(&v1::Pinfold::Stub::Attach, attach);
+  const std::string changed = manifest(pod("a", {guaranteed("d", 2)}));
+  v1::AdmitRequest admit;
+  admit.set_manifest(changed);
+  v1::AdmitResponse admitted;
+  const auto refused = call(&v1::Pinfold::Stub::Admit, admit, admitted);
+  EXPECT_EQ(refused.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_THAT(refused.error_message(), HasSubstr("'c'"));
+  v1::ExplainRequest explain;
+  explain.set_manifest(changed);
+  v1::ExplainResponse explained;
+  const auto answer = call(&v1::Pinfold::Stub::Explain, explain, explained);
+  EXPECT_EQ(answer.error_code(), refused.error_code());
+  EXPECT_EQ(answer.error_message(), refused.error_message());
+}
+
 TEST_F(ApiTest, FollowsAPodFromItsStartToItsEnd) {
   run();
   (void)admit(pod("a", {guaranteed("c", 2)}));

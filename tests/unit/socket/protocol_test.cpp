@@ -37,6 +37,7 @@ struct NamedAction {
 std::vector<NamedAction> all_actions() {
   const PodSpec spec = pod("u", {guaranteed("c", 2)});
   return {{"admit", verbs::Admit{{spec, pod("v", {test::best_effort("c")})}, true}},
+          {"preview", verbs::PreviewAdmit{{spec, pod("v", {test::best_effort("c")})}, true, true}},
           {"start", verbs::Start{kContainer}},
           {"attach", verbs::Attach{kContainer, {7, 1ULL << 60U}}},
           {"remove a pod", verbs::Remove{PodUid("u"), "", agent::RunningProcesses::kKill}},

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
+#include <optional>
+#include <set>
 
 #include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
@@ -10,7 +13,6 @@
 #include "documents.hpp"
 #include "input.hpp"
 #include "node/explain.hpp"
-#include "pinfold/agent/admission.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/api/pod.hpp"
@@ -34,6 +36,8 @@ struct Admission {
   PodSpec pod;
   agent::AdmitOutcome outcome;
   Trace trace;
+  /// The pod after a dry run; nullopt: the agent has it.
+  std::optional<agent::PodStatus> previewed = {};
 };
 
 /// Starts every container in order, as the kubelet does after an admission.
@@ -46,17 +50,24 @@ Result<void> start_all(AgentSession& session, Admission& admission) {
   return {};
 }
 
+/// Returns an admitted pod; nullopt if it is rejected.
+std::optional<agent::PodStatus> admitted_pod(const agent::NodeAgent& agent,
+                                             const Admission& admission) {
+  if (admission.outcome.rejection) return std::nullopt;
+  return admission.previewed ? admission.previewed : agent::pod_status(agent, admission.pod.uid);
+}
+
 AdmittedPod pod_document(const agent::NodeAgent& agent, const Admission& admission, bool explain) {
-  const auto& [pod, outcome, trace] = admission;
+  const agent::AdmitOutcome& outcome = admission.outcome;
   AdmittedPod out;
-  auto view = outcome.rejection ? std::nullopt : agent::pod_status(agent, pod.uid);
+  auto view = admitted_pod(agent, admission);
   static_cast<agent::PodStatus&>(out) =
-      view ? *std::move(view) : agent::pod_without_groups(agent, pod);
+      view ? *std::move(view) : agent::pod_without_groups(agent, admission.pod);
   out.rejection = outcome.rejection;
   out.is_enforced = agent.enforces() && !outcome.not_enforced;
   out.not_enforced = outcome.not_enforced;
   out.notes = outcome.notes;
-  if (explain) out.trace = trace;
+  if (explain) out.trace = admission.trace;
   return out;
 }
 
@@ -64,14 +75,14 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
                 bool explain) {
   std::vector<agent::PodStatus> admitted;
   for (const Admission& admission : admissions) {
-    const auto& [pod, outcome, trace] = admission;
+    const auto& [pod, outcome, trace, previewed] = admission;
     const std::string name = pod.namespace_name + "/" + pod.name;
     if (outcome.rejection) {
       fmt::print("{}: rejected, {}: {}\n", name, outcome.rejection->reason,
                  escaped(outcome.rejection->message));
     } else {
       fmt::print("{}: admitted\n", name);
-      if (auto view = agent::pod_status(agent, pod.uid)) admitted.push_back(*std::move(view));
+      if (auto view = admitted_pod(agent, admission)) admitted.push_back(*std::move(view));
     }
     for (const std::string& note : outcome.notes) fmt::print("  {}\n", escaped(note));
     if (explain) fmt::print("{}", trace_text(trace));
@@ -81,13 +92,30 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
 }
 
 /// Warns of held pods: the state directory of a kubelet can name pods that are unknown here.
-void warn_of_held_pods(const agent::NodeAgent& agent) {
-  const auto& held = agent.state().node.held;
+void warn_of_held_pods(const agent::NodeAgent& agent, const std::vector<Admission>& admissions) {
+  std::set<PodUid> held = agent.state().node.held;
+  for (const Admission& admission : admissions) {  // after a dry run the agent still holds it
+    if (!admission.outcome.rejection) held.erase(admission.pod.uid);
+  }
   if (held.empty()) return;
   warn(fmt::format(
       "held pods, known only from the kubelet's files: {}; only their exclusive CPUs and memory "
       "are counted: admit them here too, or release them with --release-unknown",
       fmt::join(held, ", ")));
+}
+
+/// Decides all pods as admit_all() would, and stores nothing.
+Result<std::vector<Admission>> preview_all(AgentSession& session, const std::vector<PodSpec>& pods,
+                                           const AdmitOptions& options) {
+  PINFOLD_LET(auto got, session.execute<verbs::Admissions>(
+                            verbs::PreviewAdmit{pods, options.explain, options.start}));
+  std::vector<Admission> admissions;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    admissions.push_back({pods[i], std::move(got.outcomes[i]),
+                          options.explain ? std::move(got.traces[i]) : Trace(),
+                          std::move(got.pods[i])});
+  }
+  return admissions;
 }
 
 /// Admits all pods in one transaction. With --start, admits and starts each pod before the next
@@ -160,11 +188,12 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent.enforced()->warnings()) warn(warning);
   }
-  auto admitted = admit_all(session, pods, options);
+  auto admitted = options.agent.dry_run ? preview_all(session, pods, options)
+                                        : admit_all(session, pods, options);
   // Even after a failure, for earlier pods.
   PINFOLD_LET(const auto not_settled, session.checkpoint_journal());
   PINFOLD_LET(auto admissions, std::move(admitted));
-  warn_of_held_pods(agent);
+  warn_of_held_pods(agent, admissions);
   const bool rejected =
       std::any_of(admissions.begin(), admissions.end(),
                   [](const Admission& admission) { return admission.outcome.rejection; });

@@ -22,7 +22,6 @@
 #include "node/explain_offline.hpp"
 #include "node/kubelet_pods.hpp"
 #include "node/status_picture.hpp"
-#include "pinfold/agent/admission.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
@@ -63,10 +62,6 @@ void add_rejection(const agent::AdmitOutcome& outcome, Explanation& explanation)
   explanation.containers.clear();
 }
 
-agent::AdmissionFacts facts_of(const agent::NodeAgent& agent) {
-  return {agent.node(), agent.offline(), agent.observed()};
-}
-
 /// Returns the pods that run on the node: those of --running, else those that a kubelet here names.
 /// Warns if it does not answer.
 Result<std::vector<PodSpec>> running_pods(const ExplainOptions& options) {
@@ -100,8 +95,8 @@ Result<agent::AgentState> state_with_running(const ExplainOptions& options,
   PINFOLD_LET(const auto pods, running_pods(options));
   agent::AgentState state = agent.state();
   for (const PodSpec& pod : pods) {
-    auto preview = agent::preview_admission(facts_of(agent), state, {pod});
-    if (!preview) {  // it would get exclusive CPUs while CPUs are offline
+    auto preview = agent.preview_after(state, {pod});
+    if (!preview) {  // it would get exclusive CPUs while CPUs are offline, or take what runs
       warn_of_uncounted(options, pod, preview.error().message);
       continue;
     }
@@ -135,12 +130,12 @@ Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
       turns.push_back(admitted.size());
       continue;
     }
+    auto preview = agent.preview_after(state, {pod});
     // Like admit, answers nothing for another spec that takes something from what runs.
-    if (agent.state().node.find(pod.uid) != nullptr) PINFOLD_TRY(agent.preview({pod}));
-    auto preview = agent::preview_admission(facts_of(agent), state, {pod});
+    if (!preview && preview.error().code == ErrorCode::kBusy) return fail(preview.error());
     if (is_selected) {
-      all.push_back({explain_now(facts_of(agent), state.node, pod),
-                     preview ? preview->next.node : state.node, file});
+      all.push_back(
+          {explain_now(agent, state.node, pod), preview ? preview->next.node : state.node, file});
       turns.push_back(admitted.size());
       if (preview) add_rejection(preview->outcomes.front(), all.back().explanation);
     }

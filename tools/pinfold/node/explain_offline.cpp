@@ -49,20 +49,18 @@ bool helps_now(const Node& node, NodeState state, const PodSpec& pod, const Reme
 }
 
 /// Marks the remedies that only help once the CPUs are back, and puts them last.
-void sort_remedies(const agent::AdmissionFacts& facts, const NodeState& state,
-                   Explanation& explanation) {
+void sort_remedies(const agent::NodeView& agent, const NodeState& state, Explanation& explanation) {
   for (Remedy& remedy : explanation.remedies) {
-    if (!helps_now(facts.node, state, explanation.pod, remedy)) remedy.online = facts.offline;
+    if (!helps_now(agent.node(), state, explanation.pod, remedy)) remedy.online = agent.offline();
   }
   std::stable_partition(explanation.remedies.begin(), explanation.remedies.end(),
                         [](const Remedy& remedy) { return remedy.online.empty(); });
 }
 
 /// Removes offline CPUs from what is free.
-void take_offline(const agent::AdmissionFacts& facts, const NodeState& state,
-                  Explanation& explanation) {
-  const Machine& machine = facts.node.machine();
-  const CpuSet offline = facts.node.cpu().free_cpus(state.cpu) & facts.offline;
+void take_offline(const agent::NodeView& agent, const NodeState& state, Explanation& explanation) {
+  const Machine& machine = agent.node().machine();
+  const CpuSet offline = agent.node().cpu().free_cpus(state.cpu) & agent.offline();
   for (OccupiedResource& resource : explanation.table) {
     if (resource.resource != "cpu") continue;
     for (OccupiedPlace& place : resource.places) {
@@ -97,23 +95,22 @@ bool waits_for_cpus(const Explanation& explanation) {
                      [](const Remedy& remedy) { return remedy.kind == Remedy::Kind::kOnline; });
 }
 
-Explanation explain_now(const agent::AdmissionFacts& facts, const NodeState& state,
-                        const PodSpec& pod) {
-  Explanation explanation = explain(facts.node, state, pod);
-  if (facts.offline.empty()) return explanation;
-  sort_remedies(facts, state, explanation);
-  const bool is_stopped = explanation.rejection ? agent::needs_cpus(facts.node, state, pod)
-                                                : !fits_now(facts.node, state, pod);
+Explanation explain_now(const agent::NodeView& agent, const NodeState& state, const PodSpec& pod) {
+  Explanation explanation = explain(agent.node(), state, pod);
+  if (agent.offline().empty()) return explanation;
+  sort_remedies(agent, state, explanation);
+  const bool is_stopped = explanation.rejection ? agent::needs_cpus(agent.node(), state, pod)
+                                                : !fits_now(agent.node(), state, pod);
   if (!is_stopped) return explanation;
-  take_offline(facts, state, explanation);
+  take_offline(agent, state, explanation);
   const bool would_fit = !explanation.rejection;
   // A pod that would fit has the command as its remedy.
-  const std::string why = would_fit ? agent::offline_cause(state, facts.offline)
-                                    : agent::offline_text(state, facts.offline);
-  if (would_fit) refuse(facts.offline, why, explanation);
+  const std::string why = would_fit ? agent::offline_cause(state, agent.offline())
+                                    : agent::offline_text(state, agent.offline());
+  if (would_fit) refuse(agent.offline(), why, explanation);
   explanation.notes.insert(
       explanation.notes.begin(),
-      fmt::format("Once {} back: {}", one_or_more(facts.offline, "it is", "they are"),
+      fmt::format("Once {} back: {}", one_or_more(agent.offline(), "it is", "they are"),
                   explanation.summary));
   if (would_fit) {
     explanation.notes.insert(
@@ -121,8 +118,8 @@ Explanation explain_now(const agent::AdmissionFacts& facts, const NodeState& sta
         fmt::format(
             "If {} will not return: 'pinfold reconfigure' takes {} out of the node, and the "
             "containers that have {} get other CPUs before any pod does",
-            one_or_more(facts.offline, "it", "they"), one_or_more(facts.offline, "it", "them"),
-            one_or_more(facts.offline, "it", "them")));
+            one_or_more(agent.offline(), "it", "they"), one_or_more(agent.offline(), "it", "them"),
+            one_or_more(agent.offline(), "it", "them")));
   }
   explanation.summary =
       fmt::format("{}/{} needs exclusive CPUs, but {}", pod.namespace_name, pod.name, why);

@@ -103,10 +103,16 @@ class NodeView {
   /// Returns the node before the last reconfiguration of this state directory.
   [[nodiscard]] const std::shared_ptr<const EarlierNode>& before() const;
 
-  /// Admits or rejects pods on a copy of the state. Errors: as NodeAgent::admit, except those of
-  /// the store.
+  /// Admits or rejects pods, in order, on a copy of the state, with the checks of an admission.
+  /// Adds one trace per pod to `traces` if it is given. Errors: as NodeAgent::admit, except those
+  /// of the store.
   [[nodiscard]] Result<Preview> preview(const std::vector<PodSpec>& pods,
                                         std::vector<Trace>* traces = nullptr) const;
+  /// Does the same on a copy of a state that follows from state(), such as that of an earlier
+  /// preview.
+  [[nodiscard]] Result<Preview> preview_after(const AgentState& before,
+                                              const std::vector<PodSpec>& pods,
+                                              std::vector<Trace>* traces = nullptr) const;
   /// Reads back from the kernel that a container with exclusive CPUs has them, and calls
   /// verify_room(). Reads back that any other container can run on no exclusive CPU. If its pod
   /// demands QuietLevel::kIsolated, checks that everything has left its CPUs.
@@ -133,10 +139,12 @@ class NodeView {
   [[nodiscard]] static tl::unexpected<Error> enforces_nothing();
   /// Returns whether a container runtime is followed.
   [[nodiscard]] bool has_runtime() const;
-  [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
+  [[nodiscard]] Result<Decided> decide_all(const AgentState& before,
+                                           const std::vector<PodSpec>& pods,
                                            std::vector<Trace>* traces,
                                            const FromRuntime& shown = {}) const;
-  [[nodiscard]] Result<Decided> decide_checked(const std::vector<PodSpec>& pods,
+  [[nodiscard]] Result<Decided> decide_checked(const AgentState& before,
+                                               const std::vector<PodSpec>& pods,
                                                std::vector<Trace>* traces,
                                                const FromRuntime& shown) const;
   /// Decides a resize on a copy of the state. Errors: those of pinfold::resize; kNotFound for a

@@ -14,6 +14,7 @@ namespace pinfold::agent {
 /// The desired and observed settings of one container.
 struct ContainerStatus {
   ContainerResources resources;
+  bool is_started = false;  ///< at least once since its pod was admitted
   enforce::GroupSettings desired;
   std::string cgroup;       ///< its name below the root: "pod<uid>/<container>"
   std::string cgroup_path;  ///< absolute, possibly of an adopted group; "" if nothing is enforced

@@ -10,9 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "pinfold/agent/admission.hpp"
-#include "pinfold/agent/offline.hpp"
-#include "pinfold/decide/decide.hpp"
 #include "pinfold/grpc/messages.hpp"
 #include "pinfold/grpc/requests.hpp"
 #include "valid_text.hpp"
@@ -32,18 +29,6 @@ std::optional<worker::Clock::duration> time_left(const CallbackServerContext& co
   const gpr_timespec left = ::gpr_time_sub(deadline, ::gpr_now(GPR_CLOCK_MONOTONIC));
   if (left.tv_sec > kYear) return std::nullopt;
   return std::chrono::seconds(left.tv_sec) + std::chrono::nanoseconds(left.tv_nsec);
-}
-
-Result<void> explain(const worker::Worker& worker, const v1::ExplainRequest& request,
-                     v1::Admission& out) {
-  PINFOLD_LET(const PodSpec pod, read_one_pod(request.manifest(), request.skip_validation()));
-  const auto snapshot = worker.snapshot();
-  std::vector<Trace> traces;
-  PINFOLD_LET(const auto preview,
-              agent::preview_admission({worker.node(), worker.offline(), worker.observed()},
-                                       snapshot->state, {pod}, &traces));
-  fill(worker.node(), preview.next, pod, preview.outcomes.front(), &traces.front(), out);
-  return {};
 }
 
 }  // namespace
@@ -141,10 +126,13 @@ ServerUnaryReactor* Api::AdmitTogether(CallbackServerContext* context,
 
 ServerUnaryReactor* Api::Explain(CallbackServerContext* context, const v1::ExplainRequest* request,
                                  v1::ExplainResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const auto explained = explain(worker_, *request, *response->mutable_admission());
-  reactor->Finish(explained ? ::grpc::Status::OK : to_status(explained.error()));
-  return reactor;
+  return Call(*this, *context).submit(to_action(*request), [response](const verbs::Answer& answer) {
+    const auto& admissions = std::get<verbs::Admissions>(answer);
+    fill(admissions.pods.front(), admissions.traces.front(), *response->mutable_admission());
+    for (const std::string& warning : admissions.warnings) {
+      response->add_warnings(valid_text(warning));
+    }
+  });
 }
 
 ServerUnaryReactor* Api::Start(CallbackServerContext* context, const v1::StartRequest* request,

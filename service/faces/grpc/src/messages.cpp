@@ -74,6 +74,26 @@ void fill_comparison(const verbs::Comparison& comparison, v1::Comparison& out) {
   }
 }
 
+/// Fills in all of an admission except the containers.
+void fill_decision(const PodSpec& pod, const std::optional<Rejection>& rejection,
+                   const std::vector<std::string>& notes, v1::Admission& out) {
+  out.set_uid(pod.uid.value);
+  out.set_name(pod.name);
+  out.set_namespace_(pod.namespace_name);
+  out.set_admitted(!rejection);
+  if (rejection) fill(*rejection, *out.mutable_rejection());
+  for (const std::string& note : notes) out.add_notes(valid_text(note));
+}
+
+void fill_trace(const Trace& trace, v1::Admission& out) {
+  for (const TraceFact& fact : trace.facts) {
+    v1::TraceFact& entry = *out.add_trace();
+    entry.set_source(fact.source);
+    entry.set_object(valid_text(fact.object));
+    entry.set_text(valid_text(fact.text));
+  }
+}
+
 /// Adds all containers except removed ones.
 void add_containers(const Node& node, const agent::AgentState& state, const ActivePod& pod,
                     google::protobuf::RepeatedPtrField<v1::Container>& out) {
@@ -106,24 +126,19 @@ void fill(const Rejection& rejection, v1::Rejection& out) {
 
 void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
           const agent::AdmitOutcome& outcome, const Trace* trace, v1::Admission& out) {
-  out.set_uid(pod.uid.value);
-  out.set_name(pod.name);
-  out.set_namespace_(pod.namespace_name);
-  out.set_admitted(!outcome.rejection);
-  if (outcome.rejection) {
-    fill(*outcome.rejection, *out.mutable_rejection());
-  } else if (const ActivePod* const active = state.node.find(pod.uid)) {
-    add_containers(node, state, *active, *out.mutable_containers());
-  }
+  fill_decision(pod, outcome.rejection, outcome.notes, out);
+  const ActivePod* const active = outcome.rejection ? nullptr : state.node.find(pod.uid);
+  if (active != nullptr) add_containers(node, state, *active, *out.mutable_containers());
   if (outcome.not_enforced) fill(*outcome.not_enforced, *out.mutable_not_enforced());
-  for (const std::string& note : outcome.notes) out.add_notes(valid_text(note));
-  if (trace == nullptr) return;
-  for (const TraceFact& fact : trace->facts) {
-    v1::TraceFact& entry = *out.add_trace();
-    entry.set_source(fact.source);
-    entry.set_object(valid_text(fact.object));
-    entry.set_text(valid_text(fact.text));
+  if (trace != nullptr) fill_trace(*trace, out);
+}
+
+void fill(const agent::DecidedPod& pod, const Trace& trace, v1::Admission& out) {
+  fill_decision(pod.spec, pod.rejection, pod.notes, out);
+  for (const agent::ContainerStatus& container : pod.containers) {
+    fill_container(container.resources, container.is_started, *out.add_containers());
   }
+  fill_trace(trace, out);
 }
 
 void fill(const MemoryBlock& block, v1::MemoryBlock& out) {

@@ -103,6 +103,14 @@ Result<verbs::Action> to_action(const v1::AdmitTogetherRequest& request) {
   return admit_action(std::move(read), request.trace());
 }
 
+Result<verbs::Action> to_action(const v1::ExplainRequest& request) {
+  PINFOLD_LET(auto read, read_manifest(request.manifest(), request.skip_validation()));
+  PINFOLD_TRY(check_is_one(read));
+  verbs::PreviewAdmit action{std::move(read.pods), true};
+  action.warnings = std::move(read.notes);
+  return action;
+}
+
 Result<verbs::Action> to_action(const v1::StartRequest& request) {
   PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
   return verbs::Start{std::move(container)};

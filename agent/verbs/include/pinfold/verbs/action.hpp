@@ -24,6 +24,13 @@ struct Admit {
   /// Warnings from reading the pods, for the answer: see PodDocuments.
   std::vector<std::string> warnings = {};
 };
+/// Decides pods on a copy of the state, like Admit. Answer: Admissions with the pods.
+struct PreviewAdmit {
+  std::vector<PodSpec> pods;
+  bool wants_trace = false;
+  bool starts = false;  ///< each admitted pod's containers start, in order, before the next pod
+  std::vector<std::string> warnings = {};  ///< see Admit
+};
 /// See NodeAgent::start.
 struct Start {
   ContainerId container;
@@ -85,9 +92,10 @@ struct ListPods {};
 /// Reads the state of the service. Answer: ServiceReport. Waits for no other request.
 struct ReadService {};
 
-using Action = std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
-                            Reconcile, CheckpointJournal, Adopt, ReadComparison, ReadService,
-                            Reconfigure, Defragment, ReadStatus, ListPods, Resize, PrepareHooked>;
+using Action =
+    std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked, Reconcile,
+                 CheckpointJournal, Adopt, ReadComparison, ReadService, Reconfigure, Defragment,
+                 ReadStatus, ListPods, Resize, PrepareHooked, PreviewAdmit>;
 
 /// Returns whether an action can change the node. False if it only reads, plans, or applies again
 /// what is stored.

@@ -15,7 +15,7 @@
 namespace pinfold::verbs {
 
 struct Done {};  ///< success, without further data
-/// Answers to the pods of Admit and, if requested, one trace per pod.
+/// Answers to the pods of Admit or PreviewAdmit and, if requested, one trace per pod.
 struct Admissions {
   std::vector<agent::AdmitOutcome> outcomes;
   std::vector<Trace> traces;

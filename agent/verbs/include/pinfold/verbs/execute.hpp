@@ -13,6 +13,11 @@ namespace pinfold::verbs {
 [[nodiscard]] Result<Answer> execute(agent::NodeAgent& agent, const Action& action,
                                      const NodeSource& source = {});
 
+/// Executes PreviewAdmit, which needs no agent of its own to change. Errors: those of
+/// agent::NodeView::preview.
+[[nodiscard]] Result<Admissions> preview(const agent::NodeAgent& agent,
+                                         const PreviewAdmit& request);
+
 /// Executes several Admit in one transaction. Each gets the answer that it would get after the ones
 /// before it. If the transaction fails, runs each in its own. Returns one answer per request.
 [[nodiscard]] std::vector<Result<Answer>> admit_together(agent::NodeAgent& agent,

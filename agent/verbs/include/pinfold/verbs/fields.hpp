@@ -12,6 +12,7 @@ namespace pinfold::verbs {
 [[nodiscard]] std::span<const Evict> enumerators(Evict type);
 
 void describe(fields::Fields& fields, Admit& request);
+void describe(fields::Fields& fields, PreviewAdmit& request);
 void describe(fields::Fields& fields, Start& request);
 void describe(fields::Fields& fields, Attach& request);
 void describe(fields::Fields& fields, Remove& request);

@@ -41,7 +41,6 @@ class Worker {
   /// Constant while the worker lives.
   [[nodiscard]] const Node& node() const { return *node_; }
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
-  [[nodiscard]] const std::optional<Machine>& observed() const { return observed_; }
   /// Returns whether the agent has moved to another node; every further request then fails with
   /// stopping_error().
   [[nodiscard]] bool is_replaced() const;
@@ -103,8 +102,7 @@ class Worker {
   const std::shared_ptr<const Node>
       node_;  ///< shared with readers while a request replaces the agent's node
   const CpuSet offline_;
-  const std::optional<Machine> observed_;  ///< see agent::KnownMachine
-  UniqueFd wake_;                          ///< eventfd: a new request, or stop
+  UniqueFd wake_;     ///< eventfd: a new request, or stop
   UniqueFd changes_;  ///< in the cgroup tree; invalid until kLeastPause after a round
   Clock::time_point last_now_;
   Clock::duration gone_back_{0};  ///< how far the clock is behind its highest value

@@ -2,6 +2,7 @@
 
 #include <pinfold/v1/pinfold.pb.h>
 
+#include "pinfold/agent/status.hpp"
 #include "pinfold/verbs/execute.hpp"
 #include "pinfold/worker/snapshot.hpp"
 
@@ -11,6 +12,8 @@ namespace pinfold::grpc {
 /// Fills in an admission; for an admitted pod, with the resources of its containers in `state`.
 void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
           const agent::AdmitOutcome& outcome, const Trace* trace, v1::Admission& out);
+/// Fills in the answer to a preview.
+void fill(const agent::DecidedPod& pod, const Trace& trace, v1::Admission& out);
 void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out);
 void fill(const agent::ResizeOutcome& outcome, v1::ResizeResponse& out);
 void fill(const verbs::Reconfigured& outcome, v1::ReconfigureResponse& out);

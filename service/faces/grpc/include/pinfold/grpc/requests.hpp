@@ -18,6 +18,7 @@ namespace pinfold::grpc {
 /// Convert requests. Errors: kInvalidArgument; kNotFound for a process that has exited.
 [[nodiscard]] Result<verbs::Action> to_action(const v1::AdmitRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::AdmitTogetherRequest& request);
+[[nodiscard]] Result<verbs::Action> to_action(const v1::ExplainRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::StartRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::RemoveRequest& request);
 [[nodiscard]] Result<verbs::Action> to_action(const v1::ResizeRequest& request);
