@@ -111,6 +111,9 @@ endfunction()
 # pinfold_add_test(NAME SOURCES a.cpp ... LIBS libraries ... [LABELS l ...] [TIMEOUT s])
 # Declares a GoogleTest program and registers each of its cases with CTest. The time limit is that
 # without sanitizers, with which a program takes several times as long.
+# Where tests with `checked_documents` put the JSON that commands have printed: tests/support/documents.cpp.
+set(PINFOLD_DOCUMENTS ${CMAKE_BINARY_DIR}/documents)
+
 function(pinfold_add_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -123,8 +126,11 @@ function(pinfold_add_test name)
   target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} pinfold::base GTest::gtest_main GTest::gmock)
   pinfold_precompile(${name} test)
   pinfold_use_clang_tidy(${name} RELAXED)
+  if("checked_documents" IN_LIST ARG_LIBS)
+    set(documents ENVIRONMENT "PINFOLD_DOCUMENTS=${PINFOLD_DOCUMENTS}" FIXTURES_REQUIRED json_documents)
+  endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ${documents})
 endfunction()
 
 add_custom_target(fuzzers)  # all fuzz targets

@@ -1,8 +1,14 @@
 #include "documents.hpp"  // of the commands
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -11,7 +17,9 @@
 #include "run_program.hpp"
 
 // Linked into a test program, it reads back every JSON output of `pinfold` that run_shell captures,
-// with the reader of its type. A value that the reader does not take is a failure of the test.
+// with the reader of its type. A value that the reader does not take is a failure of the test. With
+// the environment variable PINFOLD_DOCUMENTS, the name of a directory, it also stores the documents
+// there, for the test Schema.collected.
 
 namespace pinfold::test {
 namespace {
@@ -31,12 +39,12 @@ bool is_program(std::string_view word) {
 }
 
 /// Returns the words of the subcommand, "checkpoint show"; "" if the line is too complicated: more
-/// than one program, or JSON that goes somewhere else.
-std::string subcommand_of(const std::string& command_line) {
-  const auto words = words_of(command_line);
+/// than one program, or JSON that another program reads or that is mixed with messages.
+std::string subcommand_of(const std::vector<std::string>& words) {
   if (std::count_if(words.begin(), words.end(), is_program) != 1) return "";
-  for (const char* const special : {"|", ">", "2>&1"}) {
-    if (std::find(words.begin(), words.end(), special) != words.end()) return "";
+  const auto begin = std::find_if(words.begin(), words.end(), is_program);
+  for (const char* const special : {"|", "2>&1", ">>"}) {
+    if (std::find(begin, words.end(), special) != words.end()) return "";
   }
   const auto has = [&](std::string_view word) {
     return std::find(words.begin(), words.end(), word) != words.end();
@@ -58,16 +66,39 @@ std::string subcommand_of(const std::string& command_line) {
   return name;
 }
 
+/// Returns the text of the file to which a command line writes its output, else the captured one.
+std::string output_of(const std::vector<std::string>& words, const Outcome& outcome) {
+  const auto redirection = std::find(words.begin(), words.end(), ">");
+  if (redirection == words.end() || redirection + 1 == words.end()) return outcome.out;
+  std::ifstream in(redirection[1], std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+/// Stores a document for Schema.collected.
+void store(std::string_view schema, const std::string& command_line, const nlohmann::json& value) {
+  const char* const directory = std::getenv("PINFOLD_DOCUMENTS");  // NOLINT(concurrency-mt-unsafe)
+  if (directory == nullptr) return;
+  std::filesystem::create_directories(directory);
+  std::ofstream out(fmt::format("{}/{}.jsonl", directory, ::getpid()), std::ios::app);
+  const nlohmann::json entry{{"schema", schema}, {"command", command_line}, {"document", value}};
+  out << entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  EXPECT_TRUE(out.flush().good()) << directory;
+}
+
 void expect_document(const std::string& command_line, const Outcome& outcome) {
-  const tools::DocumentKind* const kind = tools::document_of_command(subcommand_of(command_line));
-  if (kind == nullptr || outcome.out.empty()) return;
-  std::vector<std::string> texts = {outcome.out};
-  if (!nlohmann::json::accept(outcome.out)) {  // a document on each line
-    texts.clear();
-    std::istringstream lines(outcome.out);
-    for (std::string line; std::getline(lines, line);) texts.push_back(std::move(line));
-  }
-  for (const std::string& text : texts) {
+  const auto words = words_of(command_line);
+  const tools::DocumentKind* const kind = tools::document_of_command(subcommand_of(words));
+  const std::string output = output_of(words, outcome);
+  if (kind == nullptr || output.empty()) return;
+  for (const std::string& text :
+       nlohmann::json::accept(output) ? std::vector{output} : lines_of(output)) {
     const auto value = nlohmann::json::parse(text, nullptr, false);
     if (value.is_discarded()) {
       ADD_FAILURE() << command_line << ": expected JSON: " << text;
@@ -76,6 +107,11 @@ void expect_document(const std::string& command_line, const Outcome& outcome) {
     if (const auto checked = kind->check(value); !checked) {
       ADD_FAILURE() << command_line << ": " << kind->name << ": " << checked.error().message;
     }
+    store(kind->name, command_line, value);
+  }
+  for (const std::string& line : lines_of(outcome.err)) {
+    const auto value = nlohmann::json::parse(line, nullptr, false);
+    if (value.is_object()) store("message", command_line, value);
   }
 }
 
