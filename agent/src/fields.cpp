@@ -20,6 +20,14 @@ constexpr const char* kNotEnforcedDoc =
 
 constexpr const char* kNotesDoc = "Known bugs of the kubelet that took effect.";
 
+/// Describes the exclusive CPUs of a container; null: it has none.
+void describe_exclusive(Fields& fields, const char* name, CpuSet& cpus, const char* doc) {
+  std::optional<CpuSet> some;
+  if (!cpus.empty()) some = cpus;
+  fields.member(name, some, doc);
+  if (fields.reads()) cpus = some.value_or(CpuSet());
+}
+
 /// The observed part of a container. Every member is null if the kernel was not read.
 void describe_observed(Fields& fields, std::optional<ObservedContainer>& observed) {
   std::optional<CpuSet> cpus;
@@ -89,6 +97,7 @@ void describe(Fields& fields, ContainerStatus& container) {
     container.resources = std::move(resources);
   }
   fields.member("values", container.desired.values, "Desired values of its group by file.");
+  fields.may_lack("started", container.is_started, "At least once since its pod was admitted.");
   fields.member("whyShared", container.why_shared,
                 "Why it has no exclusive CPUs; \"\": it has exclusive CPUs.");
   fields.member("cgroup", container.cgroup, "Its group below the root.");
@@ -177,8 +186,8 @@ void describe(Fields& fields, ResizeOutcome& outcome) {
   fields.type("ResizeOutcome", "The answer to a resize.");
   fields.member("refused", outcome.refused,
                 "Null: the container has the requested number of CPUs.");
-  fields.member("cpusBefore", outcome.before, "Its exclusive CPUs; \"\": it was refused.");
-  fields.member("cpus", outcome.after, "Its exclusive CPUs now; \"\": it was refused.");
+  describe_exclusive(fields, "cpusBefore", outcome.before, "Null: it is in the shared pool.");
+  describe_exclusive(fields, "cpusAfter", outcome.after, "The same if it was refused.");
   fields.member("notEnforced", outcome.not_enforced, kNotEnforcedDoc);
   fields.member("trace", outcome.trace, "The reasons; null if they were not requested.");
 }

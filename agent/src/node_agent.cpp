@@ -367,7 +367,9 @@ Result<ResizeOutcome> NodeAgent::resize(const ResizeRequest& request, Trace* tra
     log(LogLevel::kInfo,
         fmt::format("container '{}' of pod '{}': not resized, {}: {}", container.name,
                     container.pod, to_string(refused->reason), refused->why.message));
-    return ResizeOutcome{{}, std::move(*refused), {}, {}};
+    const CpuSet* const cpus = state().node.cpu.assignments.find(container);
+    const CpuSet kept = cpus == nullptr ? CpuSet() : *cpus;
+    return ResizeOutcome{{}, std::move(*refused), kept, kept};
   }
   ResizeOutcome outcome;
   auto& resized = std::get<Resized>(*decision);

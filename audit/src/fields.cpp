@@ -184,7 +184,7 @@ void describe(Fields& fields, DoctorDocument& document) {
 
 void describe(Fields& fields, BindingLimit& limit) {
   fields.type("BindingLimit", "NUMA nodes to which memory cannot be bound, and why.");
-  fields.member("numaNodes", limit.numa_nodes, "");
+  fields.member("mems", limit.numa_nodes, "The NUMA nodes that it excludes.");
   fields.member("reason", limit.reason, "");
   fields.member("cgroupPath", limit.directory,
                 "With \"cgroup\": the topmost group without them; else \"\".");
@@ -193,7 +193,7 @@ void describe(Fields& fields, BindingLimit& limit) {
 
 void describe(Fields& fields, MemoryBinding& binding) {
   fields.type("MemoryBinding", "The NUMA nodes to which memory can be bound.");
-  fields.member("numaNodes", binding.numa_nodes, "Those that set_mempolicy and mbind accept.");
+  fields.member("mems", binding.numa_nodes, "The NUMA nodes that set_mempolicy and mbind accept.");
   fields.member("limits", binding.limits, "Every other NUMA node once.");
 }
 

@@ -118,6 +118,7 @@ type Container struct {
 	HugepageLimit map[string]uint64   `json:"hugepageLimitBytes"` // by "2MB", "1GB"
 	OOMScoreAdj   *int                `json:"oomScoreAdj"`
 	Values        map[string]string   `json:"values"` // desired values of its cgroup by file
+	Started       bool                `json:"started"` // at least once since the admission
 	WhyShared     string              `json:"whyShared"`
 	Cgroup        string              `json:"cgroup"`     // below the root
 	CgroupPath    string              `json:"cgroupPath"` // absolute; "": nothing is enforced
@@ -298,7 +299,7 @@ func (c *Client) Resize(ctx context.Context, podUID, container string, milliCPU 
 	var answer struct {
 		Resize struct {
 			Refused     *NotResized
-			CPUs        string
+			CPUs        string `json:"cpusAfter"`
 			NotEnforced *Error
 		}
 	}

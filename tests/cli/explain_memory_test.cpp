@@ -72,7 +72,7 @@ TEST_F(ExplainMemory, TakesProcessesAndGroups) {
   EXPECT_EQ(groups[0].at("pid"), 50);
   EXPECT_EQ(groups[1].at("container").at("container"), "app");
   EXPECT_EQ(groups[1].at("cgroupPath"), web_directory());
-  EXPECT_EQ(groups[1].at("numaNodes"), "1");
+  EXPECT_EQ(groups[1].at("mems"), "1");
   EXPECT_EQ(groups[1].at("limits").at(0).at("reason"), "cgroup");
 }
 

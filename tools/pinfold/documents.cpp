@@ -30,6 +30,7 @@ constexpr const char* kNotSettledDoc =
 }  // namespace
 
 void describe(Fields& fields, StatusDocument& document) {
+  fields.type("NodeStatus", "A node, desired and observed, and what its service says.");
   describe(fields, document.node);
   fields.may_lack("comparison", document.comparison, "Null: no service in mode observe runs here.");
   fields.may_lack("podResources", document.pod_resources, "Null: no service serves it.");
@@ -108,6 +109,7 @@ void describe(Fields& fields, QuietDocument& document) {
 }
 
 void describe(Fields& fields, ReconcileDocument& document) {
+  fields.type("Reconciliation", "What a reconciliation found and did, and what is not on disk.");
   describe(fields, document.report);
   fields.may_lack("notSettled", document.not_settled, kNotSettledDoc);
 }
@@ -251,6 +253,8 @@ constexpr std::array kKinds = {
     kind<ClusterDocument>("simulate-cluster", "pinfold simulate --cluster -o json"),
     kind<socket::AnswerMessage>("socket-answer", "An answer of the service to a command"),
     kind<socket::RequestMessage>("socket-request", "A request of a command to the service"),
+    kind<socket::HelloAnswerMessage>("socket-hello-answer", "The first line of the service"),
+    kind<socket::HelloRequestMessage>("socket-hello-request", "The first line of a client"),
     kind<StartDocument>("start", "pinfold start -o json"),
     kind<StatusDocument>("status", "pinfold status -o json, pinfold_node_get_status"),
     kind<Trace>("trace", "pinfold_pod_trace"),

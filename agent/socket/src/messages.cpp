@@ -5,6 +5,8 @@
 #include <variant>
 
 #include "pinfold/agent/fields.hpp"
+#include "pinfold/api/fields.hpp"
+#include "pinfold/machine/fields.hpp"
 #include "pinfold/verbs/fields.hpp"
 
 namespace pinfold::socket {
@@ -13,6 +15,10 @@ namespace {
 using fields::Alternative;
 using fields::Fields;
 using std::chrono::milliseconds;
+
+constexpr std::array<Alternative, 2> kGreetings = {
+    {{"hello", "Who speaks, and which version of the protocol."},
+     {"error", "Why the connection ends."}}};
 
 /// In the order of verbs::Action.
 constexpr std::array<Alternative, std::variant_size_v<verbs::Action>> kRequests = {{
@@ -56,6 +62,33 @@ constexpr std::array<Alternative, std::variant_size_v<decltype(AnswerMessage::an
     }};
 
 }  // namespace
+
+void describe(Fields& fields, HelloRequest& hello) {
+  fields.type("HelloRequest", "Opens a connection.");
+  fields.member("version", hello.version, "Of the protocol.");
+}
+
+void describe(Fields& fields, HelloAnswer& hello) {
+  fields.type("Hello", "The service's reply that opens a connection.");
+  fields.member("version", hello.version, "Of the protocol.");
+  fields.member("software", hello.software, "Of the program.");
+  fields.member("stateDir", hello.state_dir, "Absolute.");
+  fields.member("config", hello.config, "With its profile.");
+  fields.member("profileSource", hello.profile_source, "");
+  fields.member("machine", hello.machine, "As observed.");
+  if (!hello.machine) fields.refuse("machine", "missing");
+  fields.member("cgroupRoot", hello.cgroup_root, "Absolute; \"\": it enforces nothing.");
+}
+
+void describe(Fields& fields, HelloRequestMessage& message) {
+  fields.type("FirstRequest", "The first line of a client.");
+  fields.alternatives(message.hello, kGreetings, "a greeting");
+}
+
+void describe(Fields& fields, HelloAnswerMessage& message) {
+  fields.type("FirstAnswer", "The first line of the service.");
+  fields.alternatives(message.hello, kGreetings, "a greeting");
+}
 
 void describe(Fields& fields, RequestMessage& message) {
   constexpr std::chrono::hours kLongest(1);

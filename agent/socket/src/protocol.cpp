@@ -19,51 +19,7 @@
 namespace pinfold::socket {
 namespace {
 
-using fields::Alternative;
-using fields::Fields;
 using nlohmann::json;
-
-/// A client's first message.
-struct HelloRequest {
-  std::uint32_t version = kProtocolVersion;
-};
-void describe(Fields& fields, HelloRequest& hello) {
-  fields.type("HelloRequest", "Opens a connection.");
-  fields.member("version", hello.version, "Of the protocol.");
-}
-
-/// A Hello that may have no machine yet.
-struct HelloAnswer {
-  std::uint32_t version = kProtocolVersion;
-  std::string software;
-  std::string state_dir;
-  Config config;
-  agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
-  std::optional<Machine> machine;
-  std::string cgroup_root;
-};
-void describe(Fields& fields, HelloAnswer& hello) {
-  fields.type("Hello", "The service's reply that opens a connection.");
-  fields.member("version", hello.version, "Of the protocol.");
-  fields.member("software", hello.software, "Of the program.");
-  fields.member("stateDir", hello.state_dir, "Absolute.");
-  fields.member("config", hello.config, "With its profile.");
-  fields.member("profileSource", hello.profile_source, "");
-  fields.member("machine", hello.machine, "As observed.");
-  if (!hello.machine) fields.refuse("machine", "missing");
-  fields.member("cgroupRoot", hello.cgroup_root, "Absolute; \"\": it enforces nothing.");
-}
-
-/// A message {"hello": ...}, or {"error": ...}.
-template <class Greeting>
-struct HelloMessage {
-  std::variant<Greeting, Error> hello;
-};
-template <class Greeting>
-void describe(Fields& fields, HelloMessage<Greeting>& message) {
-  static constexpr std::array<Alternative, 2> kNames = {{{"hello", ""}, {"error", ""}}};
-  fields.alternatives(message.hello, kNames, "a greeting");
-}
 
 /// Returns a message as one line, without a line break.
 template <class Message>
@@ -90,9 +46,9 @@ Result<Message> read_message(const json& message) {
 }
 
 /// Returns the greeting of a message; an answered error becomes the error.
-template <class Greeting>
+template <class Greeting, class Message>
 Result<Greeting> read_hello(const json& message) {
-  PINFOLD_LET(auto read, read_message<HelloMessage<Greeting>>(message));
+  PINFOLD_LET(auto read, read_message<Message>(message));
   if (auto* const error = std::get_if<Error>(&read.hello)) return fail(std::move(*error));
   return std::get<Greeting>(std::move(read.hello));
 }
@@ -109,7 +65,7 @@ std::optional<std::uint64_t> version_of(const json& message) {
 
 }  // namespace
 
-std::string encode_hello_request() { return to_line(HelloMessage<HelloRequest>{HelloRequest{}}); }
+std::string encode_hello_request() { return to_line(HelloRequestMessage{HelloRequest{}}); }
 
 Result<void> decode_hello_request(std::string_view line) {
   PINFOLD_LET(const json message, parse_line(line));
@@ -118,14 +74,14 @@ Result<void> decode_hello_request(std::string_view line) {
                 fmt::format("hello.version: {}: this service speaks version {} of the protocol",
                             *version, kProtocolVersion));
   }
-  PINFOLD_TRY(read_hello<HelloRequest>(message));
+  PINFOLD_TRY((read_hello<HelloRequest, HelloRequestMessage>(message)));
   return {};
 }
 
 std::string encode(const Hello& hello) {
-  return to_line(HelloMessage<HelloAnswer>{
-      HelloAnswer{kProtocolVersion, hello.version, hello.state_dir, hello.config,
-                  hello.profile_source, hello.machine, hello.cgroup_root}});
+  return to_line(
+      HelloAnswerMessage{HelloAnswer{kProtocolVersion, hello.version, hello.state_dir, hello.config,
+                                     hello.profile_source, hello.machine, hello.cgroup_root}});
 }
 
 Result<Hello> decode_hello(std::string_view line) {
@@ -134,7 +90,7 @@ Result<Hello> decode_hello(std::string_view line) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("hello.version: {}: expected {}", *version, kProtocolVersion));
   }
-  PINFOLD_LET(auto hello, read_hello<HelloAnswer>(message));
+  PINFOLD_LET(auto hello, (read_hello<HelloAnswer, HelloAnswerMessage>(message)));
   return Hello{std::move(hello.software), std::move(hello.state_dir), std::move(hello.config),
                hello.profile_source,      *std::move(hello.machine),  std::move(hello.cgroup_root)};
 }

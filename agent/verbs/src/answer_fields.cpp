@@ -28,6 +28,13 @@ void describe(Fields& fields, ReadParts& parts) {
   fields.member("config", parts.config, "");
 }
 
+/// Describes a set that is kept as text, because files and environment variables get it.
+void describe_set(Fields& fields, const char* name, std::string& text, const char* doc) {
+  CpuSet set = CpuSet::parse(text).value_or(CpuSet());
+  fields.member(name, set, doc);
+  if (fields.reads()) text = set.to_string();
+}
+
 std::vector<agent::NamedMeasurement> measurements_of(const Reconfigured& outcome) {
   std::vector<agent::NamedMeasurement> out;
   for (const agent::MeasuredContainer& measured : outcome.change.measured) {
@@ -85,10 +92,11 @@ void describe(Fields& fields, Refusal& refusal) {
 void describe(Fields& fields, OwnResources& resources) {
   fields.type("OwnResources", "The resources to announce to a container.");
   fields.member("directory", resources.directory, "Of its files, for a read-only bind mount.");
-  fields.member("cpus", resources.values.cpus, "");
-  fields.member("mems", resources.values.mems, "");
-  fields.member("assignedCpuset", resources.values.exclusive_cpus, "\"\": none is exclusive.");
-  fields.member("assignedMemset", resources.values.exclusive_mems, "\"\": none is assigned.");
+  agent::AssignedValues& values = resources.values;
+  describe_set(fields, "cpus", values.cpus, "On which it may run.");
+  describe_set(fields, "mems", values.mems, "From which it may get memory.");
+  describe_set(fields, "assignedCpuset", values.exclusive_cpus, "\"\": none is exclusive.");
+  describe_set(fields, "assignedMemset", values.exclusive_mems, "\"\": none is assigned.");
 }
 
 void describe(Fields& fields, PreparedContainer& prepared) {

@@ -1,5 +1,7 @@
 #include "pinfold/decide/fields.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "pinfold/memory/fields.hpp"
@@ -7,6 +9,19 @@
 namespace pinfold {
 
 using fields::Fields;
+namespace {
+
+/// Describes memory nodes. A container has them in the kubelet's notation, "0,1", in which they go
+/// into its OCI configuration; JSON has the kernel's list format.
+void describe_mems(Fields& fields, std::string& nodes) {
+  CpuSet mems = CpuSet::parse(nodes).value_or(CpuSet());
+  fields.member("mems", mems, "Desired memory nodes; \"\": any.");
+  if (!fields.reads()) return;
+  nodes.clear();
+  for (const CpuId id : mems) nodes += fmt::format("{}{}", nodes.empty() ? "" : ",", id.value);
+}
+
+}  // namespace
 
 std::span<const Isolation> enumerators(Isolation /*type*/) {
   static constexpr std::array kAll = {Isolation::kContainer, Isolation::kPod, Isolation::kHost};
@@ -27,7 +42,7 @@ void describe(Fields& fields, ContainerResources& container) {
   fields.if_set("baselineCpus", container.baseline,
                 "Of a resized container: those of its exclusive CPUs that it had at its admission, "
                 "which no resize takes away.");
-  fields.member("mems", container.cpuset_mems, "Desired cpuset.mems: \"0,1\"; \"\": any.");
+  describe_mems(fields, container.cpuset_mems);
   fields.member("memory", container.memory, "The memory that it holds.");
   fields.member("devices", container.devices, "Ids of its devices by resource.");
 }

@@ -477,7 +477,7 @@ TEST_F(AgentCli, ResizesAContainer) {
   EXPECT_EQ(json["container"], "main");
   EXPECT_EQ(json["pod"]["name"], "web");
   EXPECT_EQ(json["cpusBefore"], "1-3");
-  EXPECT_EQ(json["cpus"], "1-2");
+  EXPECT_EQ(json["cpusAfter"], "1-2");
   EXPECT_TRUE(json["stored"].get<bool>());
   EXPECT_THAT(agent("resize", "web --cpu 5").text,
               HasSubstr("\n  container 'main' can have 3 CPUs now"));

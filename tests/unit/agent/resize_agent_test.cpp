@@ -282,8 +282,33 @@ TEST(ResizeAgent, IsAVerbWithAnEvent) {
   const auto outcome = std::get<ResizeOutcome>(*answer);
   const auto json = fields::to_json(outcome);
   EXPECT_EQ(json["cpusBefore"], "1-2");
-  EXPECT_EQ(json["cpus"], "1-4");
+  EXPECT_EQ(json["cpusAfter"], "1-4");
   EXPECT_TRUE(json["refused"].is_null());
+}
+
+TEST(ResizeAgent, ARefusedOneHasTheCpusThatTheContainerKeeps) {
+  World world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  const auto outcome = agent.resize(to(100)).value();
+  ASSERT_TRUE(outcome.refused.has_value());
+  const auto json = fields::to_json(outcome);
+  EXPECT_EQ(json["cpusBefore"], "1-2");
+  EXPECT_EQ(json["cpusAfter"], "1-2");
+  verbs::Events events;
+  verbs::add_events(verbs::Resize{to(100)}, outcome, events);
+  EXPECT_THAT(events, testing::IsEmpty());
+}
+
+TEST(ResizeAgent, WithoutExclusiveCpusBothAreNull) {
+  World world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {best_effort("a")}));
+  const auto outcome = agent.resize(to(2)).value();
+  ASSERT_TRUE(outcome.refused.has_value());
+  const auto json = fields::to_json(outcome);
+  EXPECT_TRUE(json.at("cpusBefore").is_null());
+  EXPECT_TRUE(json.at("cpusAfter").is_null());
 }
 
 TEST(ResizeAgent, TheAnswerHasTheReasonsIfTheyAreRequested) {

@@ -203,7 +203,7 @@ TEST_F(ApiTest, ExplainFailsLikeAdmitIfARunningContainerWouldLoseItsCpus) {
   v1::AttachRequest attach;
   attach.set_pod_uid("a");
   attach.set_container("c");
-  attach.set_pid(::getpid());
+  attach.mutable_process()->set_pid(::getpid());
   (void)must(&v1::Pinfold::Stub::Attach, attach);
   const std::string changed = manifest(pod("a", {guaranteed("d", 2)}));
   v1::AdmitRequest admit;
@@ -253,13 +253,14 @@ TEST_F(ApiTest, ResizesAContainer) {
   const auto grown = must(&v1::Pinfold::Stub::Resize, resize);
   EXPECT_FALSE(grown.has_refused());
   EXPECT_EQ(grown.cpus_before(), "1-2");
-  EXPECT_EQ(grown.cpus(), "1-4");
+  EXPECT_EQ(grown.cpus_after(), "1-4");
   EXPECT_EQ(status().pods(0).containers(0).baseline_cpus(), "1-2");
   resize.set_cpu_amount(1000);
   const auto refused = must(&v1::Pinfold::Stub::Resize, resize);
   EXPECT_EQ(refused.refused().reason(), "Infeasible");
   EXPECT_EQ(refused.refused().rejection().reason(), "prohibitedCPUAllocationError");
-  EXPECT_EQ(refused.cpus(), "");
+  EXPECT_EQ(refused.cpus_before(), "1-4");
+  EXPECT_EQ(refused.cpus_after(), "1-4");
   EXPECT_EQ(world_.cpus("poda/c"), "1-4");
 }
 
@@ -277,10 +278,10 @@ TEST_F(ApiTest, AdoptsAndAttaches) {
   v1::AttachRequest attach;
   attach.set_pod_uid("a");
   attach.set_container("d");
-  attach.set_pid(::getpid());
+  attach.mutable_process()->set_pid(::getpid());
   (void)must(&v1::Pinfold::Stub::Attach, attach);
   EXPECT_TRUE(world_.kernel.find("poda/d")->processes.contains(::getpid()));
-  attach.set_start_time(1);  // that of an earlier process
+  attach.mutable_process()->set_start_time(1);  // that of an earlier process
   v1::AttachResponse response;
   EXPECT_EQ(call(&v1::Pinfold::Stub::Attach, attach, response).error_code(), StatusCode::NOT_FOUND);
 }

@@ -73,7 +73,7 @@ TEST(Requests, ValidationCanBeSkipped) {
       "{kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, resources: {requests: "
       "{cpu: 2}, limits: {cpu: 1}}}]}}");
   EXPECT_FALSE(to_action(request).has_value());
-  request.set_skip_validation(true);
+  request.set_validated(true);
   EXPECT_TRUE(to_action(request).has_value());
 }
 
@@ -147,11 +147,11 @@ TEST(Requests, AProcessWithoutAStartTimeIsTheOneThatRunsNow) {
   v1::AttachRequest request;
   request.set_pod_uid("u");
   request.set_container("c");
-  request.set_pid(::getpid());
+  request.mutable_process()->set_pid(::getpid());
   const auto found = to_action(request);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(std::get<verbs::Attach>(*found).process, enforce::identify(::getpid()));
-  request.set_start_time(7);
+  request.mutable_process()->set_start_time(7);
   EXPECT_EQ(std::get<verbs::Attach>(*to_action(request)).process.start_time, 7U);
 }
 

@@ -192,6 +192,16 @@ TEST(Protocol, ReadsEveryAnswerThatItWrites) {
   }
 }
 
+TEST(Protocol, MemoryNodesAreInTheListFormat) {
+  verbs::PodList list;
+  list.pods.emplace_back().containers.emplace_back().resources.cpuset_mems = "0,1";
+  const std::string line = encode(Result<verbs::Answer>(list));
+  EXPECT_THAT(line, HasSubstr(R"("mems":"0-1")"));
+  const auto read = decode_answer(line);
+  const auto& pods = std::get<verbs::PodList>(read.value()).pods;
+  EXPECT_EQ(pods.front().containers.front().resources.cpuset_mems, "0,1") << "as for the OCI";
+}
+
 TEST(Protocol, KeepsAServiceReport) {
   const verbs::ServiceReport report{milliseconds(7), false, "/run/p.sock", "a reason"};
   const auto read = decode_answer(encode(Result<verbs::Answer>(report)));

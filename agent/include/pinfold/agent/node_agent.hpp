@@ -42,8 +42,8 @@ struct ChangeOutcome {
 /// Outcome of a resize; the change, if any, is already durable.
 struct ResizeOutcome : ChangeOutcome {
   std::optional<NotResized> refused;
-  CpuSet before;  ///< the container's exclusive CPUs; empty if the resize was rejected
-  CpuSet after;
+  CpuSet before;                    ///< the container's exclusive CPUs; empty: none
+  CpuSet after;                     ///< the same after a refusal
   std::optional<Trace> trace = {};  ///< if requested: see verbs::Resize
 };
 

@@ -60,7 +60,7 @@ void describe(fields::Fields& fields, AuditedContainer& container);
 void describe(fields::Fields& fields, WatchLine& line);
 void describe(fields::Fields& fields, Check& check);
 void describe(fields::Fields& fields, BindingLimit& limit);
-/// The members "numaNodes" and "limits", which other types include.
+/// The members "mems" and "limits", which other types include.
 void describe(fields::Fields& fields, MemoryBinding& binding);
 void describe(fields::Fields& fields, DoctorDocument& document);
 

@@ -47,7 +47,7 @@ v1::ChangeKind to_message(verbs::EventKind kind) {
 void fill_container(const ContainerResources& resources, bool is_started, v1::Container& out) {
   out.set_name(resources.name);
   out.set_cpus(resources.cpuset_cpus.to_string());
-  out.set_mems(resources.cpuset_mems);
+  out.set_mems(CpuSet::parse(resources.cpuset_mems).value_or(CpuSet()).to_string());
   out.set_exclusive_cpus(resources.exclusive_cpus.to_string());
   if (resources.baseline) out.set_baseline_cpus(resources.baseline->to_string());
   out.set_isolation(to_message(resources.isolation));
@@ -154,8 +154,8 @@ void fill(const agent::ResizeOutcome& outcome, v1::ResizeResponse& out) {
     fill(outcome.refused->why, *refused.mutable_rejection());
     refused.set_advice(valid_text(outcome.refused->advice));
   }
-  out.set_cpus_before(outcome.before.to_string());
-  out.set_cpus(outcome.after.to_string());
+  if (!outcome.before.empty()) out.set_cpus_before(outcome.before.to_string());
+  if (!outcome.after.empty()) out.set_cpus_after(outcome.after.to_string());
   if (outcome.not_enforced) fill(*outcome.not_enforced, *out.mutable_not_enforced());
 }
 

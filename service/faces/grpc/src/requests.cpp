@@ -12,13 +12,13 @@
 namespace pinfold::grpc {
 namespace {
 
-Result<PodDocuments> read_manifest(const std::string& manifest, bool skip_validation) {
+Result<PodDocuments> read_manifest(const std::string& manifest, bool is_validated) {
   PINFOLD_LET(auto read, read_pods(manifest, "manifest"));
   if (read.pods.empty()) {
     read.notes.insert(read.notes.begin(), "no pod in manifest: expected at least one");
     return fail(ErrorCode::kInvalidArgument, fmt::format("{}", fmt::join(read.notes, "; ")));
   }
-  if (!skip_validation) PINFOLD_TRY(validate_all(read.pods));
+  if (!is_validated) PINFOLD_TRY(validate_all(read.pods));
   return read;
 }
 
@@ -86,25 +86,25 @@ Result<verbs::Evict> read_evict(v1::Evict evict) {
   return {code(), valid_text(error.message)};
 }
 
-Result<PodSpec> read_one_pod(const std::string& manifest, bool skip_validation) {
-  PINFOLD_LET(auto read, read_manifest(manifest, skip_validation));
+Result<PodSpec> read_one_pod(const std::string& manifest, bool is_validated) {
+  PINFOLD_LET(auto read, read_manifest(manifest, is_validated));
   PINFOLD_TRY(check_is_one(read));
   return std::move(read.pods.front());
 }
 
 Result<verbs::Action> to_action(const v1::AdmitRequest& request) {
-  PINFOLD_LET(auto read, read_manifest(request.manifest(), request.skip_validation()));
+  PINFOLD_LET(auto read, read_manifest(request.manifest(), request.validated()));
   PINFOLD_TRY(check_is_one(read));
   return admit_action(std::move(read), request.trace());
 }
 
 Result<verbs::Action> to_action(const v1::AdmitTogetherRequest& request) {
-  PINFOLD_LET(auto read, read_manifest(request.manifest(), request.skip_validation()));
+  PINFOLD_LET(auto read, read_manifest(request.manifest(), request.validated()));
   return admit_action(std::move(read), request.trace());
 }
 
 Result<verbs::Action> to_action(const v1::ExplainRequest& request) {
-  PINFOLD_LET(auto read, read_manifest(request.manifest(), request.skip_validation()));
+  PINFOLD_LET(auto read, read_manifest(request.manifest(), request.validated()));
   PINFOLD_TRY(check_is_one(read));
   verbs::PreviewAdmit action{std::move(read.pods), true};
   action.warnings = std::move(read.notes);
@@ -136,15 +136,15 @@ Result<verbs::Action> to_action(const v1::AdoptRequest& request) {
 
 Result<verbs::Action> to_action(const v1::AttachRequest& request) {
   PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
-  if (request.pid() <= 0) {
+  enforce::ProcessId process{request.process().pid(), request.process().start_time()};
+  if (process.pid <= 0) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("pid: {}: expected a process id", request.pid()));
+                fmt::format("process.pid: {}: expected a process id", process.pid));
   }
-  enforce::ProcessId process{request.pid(), request.start_time()};
   if (process.start_time == 0) {
-    const auto found = enforce::identify(request.pid());
+    const auto found = enforce::identify(process.pid);
     if (!found) {
-      return fail(ErrorCode::kNotFound, fmt::format("process {}: it has ended", request.pid()));
+      return fail(ErrorCode::kNotFound, fmt::format("process {}: it has ended", process.pid));
     }
     process = *found;
   }
@@ -169,7 +169,7 @@ Result<verbs::Action> to_action(const v1::ReconfigureRequest& request) {
 }
 
 Result<verbs::Action> to_action(const v1::DefragmentRequest& request) {
-  PINFOLD_LET(auto pod, read_one_pod(request.manifest(), request.skip_validation()));
+  PINFOLD_LET(auto pod, read_one_pod(request.manifest(), request.validated()));
   verbs::Defragment out{std::move(pod), request.dry_run()};
   if (request.step_count() > verbs::kMostSteps) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("step_count: {}: expected at most {}",

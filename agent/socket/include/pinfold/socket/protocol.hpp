@@ -13,7 +13,6 @@
 /// See docs/service.md.
 namespace pinfold::socket {
 
-inline constexpr std::uint32_t kProtocolVersion = 2;
 /// Limit of an answer without its line break, in bytes.
 inline constexpr std::size_t kMaxMessage = std::size_t{16} << 20U;
 /// Limit of a request in bytes; the same over gRPC.

@@ -13,7 +13,7 @@ namespace pinfold::grpc {
 [[nodiscard]] ::grpc::Status to_status(const Error& error);
 
 /// Reads the pod of a manifest. Errors: kInvalidArgument, also unless there is exactly one.
-[[nodiscard]] Result<PodSpec> read_one_pod(const std::string& manifest, bool skip_validation);
+[[nodiscard]] Result<PodSpec> read_one_pod(const std::string& manifest, bool is_validated);
 
 /// Convert requests. Errors: kInvalidArgument; kNotFound for a process that has exited.
 [[nodiscard]] Result<verbs::Action> to_action(const v1::AdmitRequest& request);
