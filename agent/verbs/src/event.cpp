@@ -30,12 +30,11 @@ void add_reconciled(const agent::ReconcileReport& report, Events& events) {
 }  // namespace
 
 void add_events(const Action& action, const Answer& answer, Events& events) {
-  if (const auto* const admissions = std::get_if<Admissions>(&answer)) {
-    const auto& pods = std::get<Admit>(action).pods;
-    for (std::size_t i = 0; i < pods.size(); ++i) {
-      const bool is_rejected = admissions->outcomes[i].rejection.has_value();
-      events.push_back(
-          {is_rejected ? EventKind::kRejected : EventKind::kAdmitted, pods[i].uid, ""});
+  if (const auto* const together = std::get_if<Admit>(&action)) {
+    const auto& outcomes = std::get<Admissions>(answer).outcomes;
+    for (std::size_t i = 0; i < together->pods.size(); ++i) {
+      const EventKind kind = outcomes[i].rejection ? EventKind::kRejected : EventKind::kAdmitted;
+      events.push_back({kind, together->pods[i].uid, ""});
     }
   } else if (const auto* const start = std::get_if<Start>(&action)) {
     events.push_back({EventKind::kStarted, start->container.pod, start->container.name});

@@ -158,16 +158,16 @@ TEST(Preview, StartsEachPodBeforeTheNextIfAskedTo) {
   World world;
   NodeAgent agent = world.open();
   const PodSpec first =
-      pod("x", {guaranteed("init", 6, ContainerKind::kInit), guaranteed("main", 2)});
-  const PodSpec second = pod("y", {guaranteed("main", 5)});
+      pod("x", {guaranteed("init", 4, ContainerKind::kInit), guaranteed("main", 2)});
+  const PodSpec second = pod("y", {best_effort("main")});
   for (const bool starts : {false, true}) {
     const auto answer = verbs::execute(agent, verbs::PreviewAdmit{{first, second}, false, starts});
     ASSERT_TRUE(answer.has_value()) << answer.error().message;
-    const auto& admissions = std::get<verbs::Admissions>(*answer);
-    ASSERT_EQ(admissions.outcomes.size(), 2U);
-    EXPECT_FALSE(admissions.outcomes.front().rejection);
-    EXPECT_EQ(admissions.outcomes.back().rejection.has_value(), !starts)
-        << "the init container's CPUs are free once the next one has started";
+    const auto& pods = std::get<verbs::Admissions>(*answer).pods;
+    ASSERT_EQ(pods.size(), 2U);
+    EXPECT_EQ(pods.front().containers.size(), starts ? 1U : 2U) << "the init container has ended";
+    EXPECT_EQ(pods.front().containers.back().is_started, starts);
+    EXPECT_EQ(pods.back().containers.front().is_started, starts);
   }
   EXPECT_TRUE(agent.state().node.pods.empty());
 }

@@ -163,7 +163,7 @@ TEST(Requests, MissingValuesAreErrors) {
   v1::AttachRequest attach;
   attach.set_pod_uid("u");
   attach.set_container("c");
-  EXPECT_EQ(to_action(attach).error().message, "pid: 0: expected a process id");
+  EXPECT_EQ(to_action(attach).error().message, "process.pid: 0: expected a process id");
 }
 
 TEST(Requests, EachErrorCodeHasAStatus) {
