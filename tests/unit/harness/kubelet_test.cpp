@@ -6,6 +6,7 @@
 
 #include "judge/kubelet_pods.hpp"
 #include "judge/state_file.hpp"
+#include "pinfold/base/read_file.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::harness {
@@ -34,6 +35,7 @@ TEST(CheckKubelets, AcceptsAProgram) {
 
 TEST(CheckKubelets, SaysWhatIsWrongWithAProgram) {
   const test::TempDir folder;
+  folder.write("directory/file", "");
   folder.write("script", "#!/bin/sh\n");
   folder.write("arm64", elf_of('\xb7'));
   const struct {
@@ -41,6 +43,7 @@ TEST(CheckKubelets, SaysWhatIsWrongWithAProgram) {
     std::string message;
   } cases[] = {
       {"absent", "kubelet '{}': no such file, expected a kubelet for amd64; check its path"},
+      {"directory", "kubelet '{}': a directory, expected the program of a kubelet for amd64"},
       {"script", "kubelet '{}': not an ELF program, expected a kubelet for amd64"},
       {"arm64", "kubelet: program '{}': of arm64, expected one of amd64"},
   };
@@ -51,6 +54,63 @@ TEST(CheckKubelets, SaysWhatIsWrongWithAProgram) {
     message.replace(message.find("{}"), 2, file.string());
     ASSERT_FALSE(checked) << c.name;
     EXPECT_EQ(checked.error().message, message);
+  }
+}
+
+TEST(CheckKubelets, FindsAProgramThatEndsEarly) {
+  const test::TempDir folder;
+  const std::string whole = read_file("/proc/self/exe", std::size_t{1} << 30U).value();
+  for (const std::size_t bytes : {std::size_t{40}, std::size_t{100}, whole.size() / 2}) {
+    folder.write("kubelet", whole.substr(0, bytes));
+    const auto checked =
+        check_kubelets(scenario_with(folder / "kubelet", std::uint64_t{64} << 30U));
+    ASSERT_FALSE(checked) << bytes;
+    EXPECT_TRUE(checked.error().message.starts_with("kubelet: program '" + (folder / "kubelet") +
+                                                    "': " + std::to_string(bytes) +
+                                                    " bytes, expected "))
+        << checked.error().message;
+    EXPECT_TRUE(checked.error().message.ends_with(" or more by its ELF header; copy it again"))
+        << checked.error().message;
+  }
+}
+
+TEST(CheckKubeletVersion, KnowsKubelets) {
+  for (const char* const printed :
+       {"Kubernetes v1.35.6\n", "Kubernetes v1.36.2\n", "Kubernetes v1.37.0-fake\n",
+        "Kubernetes v1.38.0-alpha.2+0123abc-dirty"}) {
+    const auto note = check_kubelet_version("/k", printed);
+    ASSERT_TRUE(note) << note.error().message;
+    EXPECT_EQ(*note, "") << printed;
+  }
+}
+
+TEST(CheckKubeletVersion, NotesAVersionThatIsNotKnown) {
+  const struct {
+    const char* printed;
+    const char* version;
+  } cases[] = {{"Kubernetes v1.34.9\n", "1.34"}, {"Kubernetes v1.99.0-fake\n", "1.99"}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(check_kubelet_version("/k", c.printed).value(),
+              std::string("kubelet '/k': version ") + c.version +
+                  "; Pinfold knows the state files and decisions of 1.35 to 1.38");
+  }
+}
+
+TEST(CheckKubeletVersion, NamesAProgramThatIsNoKubelet) {
+  const struct {
+    const char* printed;
+    const char* observed;
+  } cases[] = {{"", "it prints nothing"},
+               {"\nKubernetes v1.36.2\n", "it prints nothing"},
+               {"ls (GNU coreutils) 9.1\nCopyright\n", "it prints 'ls (GNU coreutils) 9.1'"},
+               {"Kubernetes v2.0.0\n", "it prints 'Kubernetes v2.0.0'"},
+               {"Kubernetes v1.x\n", "it prints 'Kubernetes v1.x'"},
+               {"status 139\n", "it prints 'status 139'"}};
+  for (const auto& c : cases) {
+    const auto note = check_kubelet_version("/bin/k", c.printed);
+    ASSERT_FALSE(note) << c.printed;
+    EXPECT_EQ(note.error().message, std::string("kubelet '/bin/k': not a kubelet: for --version ") +
+                                        c.observed + ", expected 'Kubernetes v1.N'");
   }
 }
 

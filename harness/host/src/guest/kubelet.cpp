@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -29,6 +30,12 @@ constexpr int kHasEnded = 3;
 
 Result<void> check_program(const fs::path& program) {
   std::error_code failed;
+  if (fs::is_directory(program, failed)) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("kubelet '{}': a directory, expected the program of a kubelet for amd64",
+                    program.string()));
+  }
   if (!fs::is_regular_file(program, failed)) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("kubelet '{}': no such file, expected a kubelet for amd64; check its "
@@ -116,6 +123,31 @@ Result<void> check_kubelets(const Scenario& scenario) {
                           "for kubelets of {} MiB in total, such as '{}'",
                           scenario.name, scenario.machine.memory() / kMiB, least / kMiB + 1,
                           bytes / kMiB, scenario.kubelets.front().string()));
+}
+
+Result<std::string> check_kubelet_version(const fs::path& program, std::string_view printed) {
+  constexpr std::string_view kBefore = "Kubernetes v1.";
+  const std::string_view line = printed.substr(0, printed.find('\n'));
+  int minor = 0;
+  bool is_kubelet = line.starts_with(kBefore);
+  if (is_kubelet) {
+    const char* const end = line.data() + line.size();
+    is_kubelet = std::from_chars(line.data() + kBefore.size(), end, minor).ec == std::errc();
+  }
+  if (!is_kubelet) {
+    const std::string observed = line.empty()
+                                     ? "it prints nothing"
+                                     : fmt::format("it prints '{}'", excerpt(std::string(line)));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("kubelet '{}': not a kubelet: for --version {}, expected 'Kubernetes "
+                            "v1.N'",
+                            program.string(), observed));
+  }
+  if (minor >= kOldestKnownMinor && minor <= kNewestKnownMinor) return "";
+  return fmt::format(
+      "kubelet '{}': version 1.{}; Pinfold knows the state files and decisions of "
+      "1.{} to 1.{}",
+      program.string(), minor, kOldestKnownMinor, kNewestKnownMinor);
 }
 
 std::string kubelet_in_guest(const std::vector<fs::path>& kubelets, const fs::path& program) {

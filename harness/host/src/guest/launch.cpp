@@ -120,24 +120,26 @@ bool boot_runtime(const Scenario& scenario, const RunOptions& options, GuestSess
   return false;
 }
 
-/// Prepares the guest for the scenario's kubelets, if any, and runs each of them once: a program
-/// that cannot run here is found before the first step. Returns false if that fails; `result` has
-/// the reason.
+/// Runs a verb of kubelet.sh. Returns nullopt if that fails; `result` has the reason.
+std::optional<std::string> run_kubelet_verb(const RunOptions& options, GuestSession& session,
+                                            ScenarioResult& result, std::vector<std::string> verb,
+                                            const std::string& doing) {
+  auto answer = control_kubelet(session.vm, std::move(verb), scaled(options, kRuntimeBootLimit));
+  if (answer && answer->error.empty()) return std::move(answer->output);
+  conclude(result, answer ? VmFailure{Trouble::kHost, answer->error} : answer.error(),
+           session.vm.console(), doing);
+  return std::nullopt;
+}
+
+/// Prepares the guest for the scenario's kubelets, if any. Returns false if that fails; `result`
+/// has the reason.
 bool prepare_for_kubelets(const Scenario& scenario, const RunOptions& options,
                           GuestSession& session, ScenarioResult& result) {
   if (scenario.kubelets.empty()) return true;
   options.on_progress("preparing the guest for a kubelet");
-  std::vector<std::string> verb = {"prepare"};
-  for (const auto& kubelet : scenario.kubelets) {
-    verb.push_back(kubelet_in_guest(scenario.kubelets, kubelet));
-  }
-  const auto ready =
-      control_kubelet(session.vm, std::move(verb), scaled(options, kRuntimeBootLimit));
-  if (ready && ready->error.empty()) return true;
-  conclude(result, ready ? VmFailure{Trouble::kHost, ready->error} : ready.error(),
-           session.vm.console(),
-           fmt::format("running kubelet '{}' in the guest", scenario.kubelets.front().string()));
-  return false;
+  return run_kubelet_verb(options, session, result, {"prepare"},
+                          "preparing the guest for a kubelet")
+      .has_value();
 }
 
 /// Makes the memory that host and guest share: all zero, so that snapshots do not contain it. QEMU
@@ -276,6 +278,24 @@ VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options,
   return true;
 }
 
+bool check_kubelet_versions(const Scenario& scenario, const RunOptions& options,
+                            GuestSession& session, ScenarioResult& result) {
+  for (const auto& kubelet : scenario.kubelets) {
+    const auto printed = run_kubelet_verb(
+        options, session, result, {"version", kubelet_in_guest(scenario.kubelets, kubelet)},
+        fmt::format("running kubelet '{}' in the guest", kubelet.string()));
+    if (!printed) return false;
+    auto note = check_kubelet_version(kubelet, *printed);
+    if (!note) {
+      result.verdict = Verdict::kHarnessError;
+      result.message = note.error().message;
+      return false;
+    }
+    if (!note->empty()) result.notes.push_back(std::move(*note));
+  }
+  return true;
+}
+
 VmResult<GuestSession> restore_machine(const Launch& launch, const std::filesystem::path& snapshot,
                                        int interrupt_fd, Milliseconds limit) {
   PINFOLD_LET(auto session, start(launch, snapshot, interrupt_fd));
@@ -314,6 +334,7 @@ std::optional<GuestSession> open_launch(const Scenario& scenario, const RunOptio
         options.without_kvm.empty() ? "" : fmt::format(" (without KVM: {})", options.without_kvm)));
     session = boot(scenario, options, ready, result, never_up);
   }
+  if (session && !check_kubelet_versions(scenario, options, *session, result)) return std::nullopt;
   if (session && !result.restored && options.use_snapshots) {
     const auto saved = store.save(ready.snapshot_key, session->vm);
     if (!saved) {

@@ -24,6 +24,12 @@ namespace pinfold::harness {
 [[nodiscard]] VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options,
                                          GuestSession& session, ScenarioResult& result);
 
+/// Runs each of the scenario's kubelets once in the guest: a program that is not a kubelet, or
+/// cannot run there, is found before the first step, and an unknown version is noted. Returns false
+/// if there is such a program; `result` then has the reason.
+[[nodiscard]] bool check_kubelet_versions(const Scenario& scenario, const RunOptions& options,
+                                          GuestSession& session, ScenarioResult& result);
+
 /// Starts QEMU from a snapshot and resumes the machine.
 [[nodiscard]] VmResult<GuestSession> restore_machine(const Launch& launch,
                                                      const std::filesystem::path& snapshot,

@@ -55,6 +55,7 @@ std::optional<GuestSession> reset(const Scenario& scenario, const RunOptions& op
   if (!reply->value("ok", false)) return give_up(reply->value("error", "no reason given"));
   const auto same = check_guest(scenario, options, session, result);
   if (!same || !*same) return give_up(same ? result.message : same.error().message);
+  if (!check_kubelet_versions(scenario, options, session, result)) return give_up(result.message);
   result.reset = true;
   session.vm.clear_console();
   return session;

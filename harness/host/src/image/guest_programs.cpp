@@ -42,6 +42,55 @@ std::optional<std::string> arch_of(const fs::path& program) {
   }
 }
 
+/// Returns a number of an ELF header in its place; 0 if it ends beyond `bytes`.
+std::uint64_t elf_number(std::string_view bytes, std::size_t at, std::size_t size) {
+  std::uint64_t number = 0;
+  for (std::size_t i = size; i-- > 0 && at + size <= bytes.size();) {
+    number = number << 8U | static_cast<unsigned char>(bytes[at + i]);
+  }
+  return number;
+}
+
+/// Returns the bytes that a file of 64 bits has by its headers: to the end of its last segment or
+/// table of sections, as far as the file shows them.
+std::uint64_t bytes_by_headers(const fs::path& program) {
+  constexpr std::size_t kHeader = 64;
+  constexpr std::size_t kMaxHeaders = std::size_t{1} << 20U;
+  std::string bytes(kHeader, '\0');
+  std::ifstream in(program, std::ios::binary);
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (in.gcount() != static_cast<std::streamsize>(kHeader)) return kHeader;
+  if (bytes[4] != 2) return kHeader;  // ELFCLASS64
+  const std::uint64_t segments = elf_number(bytes, 32, 8);
+  const std::uint64_t segment_bytes = elf_number(bytes, 54, 2);
+  const std::uint64_t segments_end = segments + segment_bytes * elf_number(bytes, 56, 2);
+  const std::uint64_t sections_end =
+      elf_number(bytes, 40, 8) + elf_number(bytes, 58, 2) * elf_number(bytes, 60, 2);
+  std::uint64_t end = std::max({std::uint64_t{kHeader}, segments_end, sections_end});
+  if (segments_end > kMaxHeaders || segment_bytes == 0) return end;
+  std::string headers(segments_end, '\0');
+  in.clear();
+  in.seekg(0);
+  in.read(headers.data(), static_cast<std::streamsize>(headers.size()));
+  headers.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  for (std::uint64_t at = segments; at + segment_bytes <= headers.size(); at += segment_bytes) {
+    end = std::max(end, elf_number(headers, at + 8, 8) + elf_number(headers, at + 32, 8));
+  }
+  return end;
+}
+
+/// Errors: kInvalidArgument for a program that ends early, as after a copy that failed.
+Result<void> check_whole(const fs::path& program) {
+  std::error_code failed;
+  const std::uint64_t has = fs::file_size(program, failed);
+  const std::uint64_t expected = bytes_by_headers(program);
+  if (failed || has >= expected) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("program '{}': {} bytes, expected {} or more by its ELF header; copy it "
+                          "again",
+                          program.string(), has, expected));
+}
+
 /// Returns the libraries that a program notes as those that it loads itself: the names in the JSON
 /// of its ELF notes (base/loaded_library.hpp). None for a file that cannot be read. A program that
 /// looks for such notes, like this one, contains their first bytes without a name.
@@ -193,6 +242,7 @@ Result<std::vector<GuestProgram>> libraries_of(const fs::path& program, Arch arc
                 fmt::format("program '{}': of {}, expected one of {}", program.string(), *its_arch,
                             to_string(arch)));
   }
+  PINFOLD_TRY(check_whole(program));
   return arch == Arch::kArm64 ? libraries_of_arm64(program) : libraries_of_host(program);
 }
 

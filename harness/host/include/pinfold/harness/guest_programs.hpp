@@ -29,7 +29,7 @@ struct GuestProgram {
 /// guest: as this host's dynamic linker resolves them or, for another architecture, from Debian's
 /// directories for it. None for a static program or a script. Errors: kNotFound for a missing
 /// library, except one that this host's programs load; kInvalidArgument for a program of another
-/// architecture.
+/// architecture, and for one that ends before its ELF header says.
 [[nodiscard]] Result<std::vector<GuestProgram>> libraries_of(const std::filesystem::path& program,
                                                              Arch arch);
 

@@ -21,10 +21,19 @@ inline constexpr const char* kManifests = "/etc/kubernetes/manifests";
 /// The kubelet's configuration and state files in the guest.
 inline constexpr const char* kKubeletFolder = "/var/lib/kubelet";
 
-/// Checks that the programs of a scenario's kubelets can run in its guest: ELF programs for its
-/// architecture, whose libraries this host has, and which fit into its memory. Errors: kNotFound,
-/// kInvalidArgument.
+/// The kubelets whose state files and decisions Pinfold knows: 1.35 to 1.38.
+inline constexpr int kOldestKnownMinor = 35;
+inline constexpr int kNewestKnownMinor = 38;
+
+/// Checks that the programs of a scenario's kubelets can run in its guest: whole ELF programs for
+/// its architecture, whose libraries this host has, and which fit into its memory. Errors:
+/// kNotFound, kInvalidArgument.
 [[nodiscard]] Result<void> check_kubelets(const Scenario& scenario);
+
+/// Reads what a program prints for `--version`. Returns a note if it is a kubelet that Pinfold does
+/// not know, else "". Errors: kInvalidArgument: it is not a kubelet.
+[[nodiscard]] Result<std::string> check_kubelet_version(const std::filesystem::path& program,
+                                                        std::string_view printed);
 
 /// Returns the programs with their paths in the guest, and the files that kubelets need. The
 /// certificate is made once and kept in the cache, so that equal programs give equal guests.
