@@ -28,11 +28,23 @@ constexpr std::size_t kEndOfLog = 600;
 
 /// Returns the case on another kernel: one that has a name, or a file.
 GauntletCase moved_to_kernel(GauntletCase one, const std::string& kernel) {
-  const bool has_name = check_selector(kernel).has_value();
+  const bool has_name = check_kernel(kernel).has_value();
   one.platform.kernel = has_name ? kernel : std::string(kOwnKernel);
   if (!has_name) one.document["kernel"] = fs::absolute(kernel).string();
   one.document["on"] = Json::array({to_string(one.platform)});
   return one;
+}
+
+/// Checks that each kernel has a name, or is a file or the folder of a build.
+Result<void> check_kernels(const std::vector<std::string>& named) {
+  for (const std::string& kernel : named) {
+    const auto known = check_kernel(kernel);
+    std::error_code failed;
+    if (known || fs::exists(kernel, failed)) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("--bisect: no such file: {}", known.error().message));
+  }
+  return {};
 }
 
 std::string make_command(Arch arch) {
@@ -128,7 +140,10 @@ Result<Bisection> Bisection::plan(const std::vector<std::string>& named, std::st
     return fail(ErrorCode::kInvalidArgument,
                 "--build: expected --bisect with a range of commits (REPOSITORY:GOOD..BAD)");
   }
-  if (!has_commits) return Result<Bisection>(std::move(bisection));
+  if (!has_commits) {
+    PINFOLD_TRY(check_kernels(named));
+    return Result<Bisection>(std::move(bisection));
+  }
   PINFOLD_LET_WRAP(bisection.commits_, find_commit_range(named.front()), "--bisect");
   const fs::path config = bisection.commits_->repository / ".config";
   std::error_code none;

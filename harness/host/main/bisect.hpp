@@ -16,8 +16,8 @@ class Bisection {
  public:
   /// `named`: kernels, the oldest first, or one range of commits ("REPOSITORY:GOOD..BAD"). `build`:
   /// the shell command that builds a commit's kernel; "": make, with the repository's .config.
-  /// Errors: kInvalidArgument for anything else, or for a command without commits; those of
-  /// find_commit_range.
+  /// Errors: kInvalidArgument for anything else, such as a kernel that is neither known by its name
+  /// nor a file, or for a command without commits; those of find_commit_range.
   [[nodiscard]] static Result<Bisection> plan(const std::vector<std::string>& named,
                                               std::string build, int interrupt_fd);
 

@@ -46,6 +46,8 @@ struct ReportViews {
   std::string html_file;
   std::string junit_file;
 };
+/// Checks that the reports can be written. Errors: those of write_file.
+[[nodiscard]] Result<void> check_views(const ReportViews& views);
 /// Writes the reports. Returns the exit status.
 int write_views(const nlohmann::json& report_json, const ReportViews& views);
 

@@ -35,6 +35,12 @@ std::vector<std::string> platform_words() {
   return words;
 }
 
+/// Returns the names of kernels, after `first`.
+std::vector<std::string> kernel_words(std::vector<std::string> first) {
+  first.insert(first.end(), std::begin(kKernels), std::end(kKernels));
+  return first;
+}
+
 cli::Option platform_option(Selection& selection) {
   return {
       .name = "--on",
@@ -129,14 +135,15 @@ cli::Command gauntlet_command(int interrupt_fd) {
                 .help = "A kernel, or all; may be repeated [those of the scenario]",
                 .value = "KERNEL",
                 .one_at_a_time = true,
-                .suggestions = platform_words()},
+                .suggestions = kernel_words({"all"})},
                {.name = "--bisect",
                 .target = &arguments->bisect,
                 .help = "A kernel, or the file of one, in order of age; may be repeated: finds "
                         "the first of them on which a failure appears. Or REPOSITORY:GOOD..BAD, a "
                         "range of commits of Linux: builds them and finds the first",
                 .value = "KERNEL",
-                .one_at_a_time = true},
+                .one_at_a_time = true,
+                .suggestions = kernel_words({})},
                {"--build", &arguments->build,
                 "The shell command that builds a commit's kernel [make olddefconfig bzImage, with "
                 "the repository's .config]",

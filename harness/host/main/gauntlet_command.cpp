@@ -25,6 +25,7 @@
 #include "pinfold/harness/read_scenarios.hpp"
 #include "pinfold/harness/report.hpp"
 #include "pinfold/harness/run.hpp"
+#include "pinfold/harness/scenario_sum.hpp"
 #include "pinfold/harness/temporary_folder.hpp"
 #include "pinfold/text/document.hpp"
 #include "reducer.hpp"
@@ -50,6 +51,12 @@ struct Gauntlet {
   std::vector<GauntletCase> cases;
 };
 
+/// A run of the gauntlet, ready to start.
+struct OpenCase {
+  Scenario scenario;
+  std::string sum;  ///< of everything on which its result depends
+};
+
 /// Returns a text of an object; "" if it has none.
 std::string text_in(const Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
@@ -66,6 +73,11 @@ std::string text_of(const Json& json) {
 Result<std::vector<SetMachine>> machines_of_file(const std::string& file) {
   PINFOLD_LET_WRAP(const auto text, read_file(file), "--machines");
   PINFOLD_LET_WRAP(const auto named, parse_machines(text), "'" + file + "'");
+  if (named.empty()) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("--machines: '{}' has no machines, expected NAME: MACHINE for each", file));
+  }
   std::vector<SetMachine> machines;
   for (const auto& [name, machine] : named) {
     PINFOLD_LET_WRAP(auto read, read_machine_json(machine), fmt::format("'{}': {}", file, name));
@@ -90,14 +102,15 @@ Result<std::vector<std::string>> kernels_named(const std::vector<std::string>& n
                                                const std::vector<Platform>& own) {
   std::vector<std::string> kernels;
   for (const std::string& name : names) {
-    if (name == "all") kernels.insert(kernels.end(), std::begin(kKernels), std::end(kKernels));
-    if (name != "all") kernels.push_back(name);
+    if (name == "all") {
+      kernels.insert(kernels.end(), std::begin(kKernels), std::end(kKernels));
+      continue;
+    }
+    PINFOLD_TRY_WRAP(check_kernel(name), "--kernels " + name);
+    kernels.push_back(name);
   }
   for (const Platform& platform : own) {
     if (names.empty()) kernels.push_back(platform.kernel);
-  }
-  for (const std::string& kernel : kernels) {
-    PINFOLD_TRY_WRAP(check_selector(kernel), "--kernels " + kernel);
   }
   return kernels;
 }
@@ -121,6 +134,11 @@ Result<Gauntlet> read_gauntlet(const GauntletArguments& arguments) {
                             first.name, to_string(own)));
   }
   gauntlet.cases = gauntlet_cases(gauntlet.document, first, machines, platforms);
+  if (gauntlet.cases.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("--machines {}: none of them can run on {}", arguments.machines,
+                            to_string(platforms)));
+  }
   return Result<Gauntlet>(std::move(gauntlet));
 }
 
@@ -142,26 +160,38 @@ class GauntletResults {
                               file.string()));
     }
     results.earlier_ = std::move(report["scenarios"]);
+    if (report["cases"].is_object()) results.sums_ = std::move(report["cases"]);
     if (report["reduced"].is_array()) results.reduced_ = std::move(report["reduced"]);
     return Result<GauntletResults>(std::move(results));
   }
 
-  /// Returns true if there is a result that need not be repeated.
-  [[nodiscard]] bool has(const Scenario& scenario) const {
-    return std::any_of(earlier_.begin(), earlier_.end(), [&](const Json& one) {
-      return text_in(one, "name") == scenario.name &&
-             text_in(one, "on") == to_string(scenario.machine.platform);
+  /// Returns true if there is a result that need not be repeated. One with another machine or other
+  /// programs is removed, and so are reduced failures, which may have another cause now.
+  [[nodiscard]] bool keeps(const OpenCase& one) {
+    const std::string name = full_name(one.scenario);
+    const auto found = std::find_if(earlier_.begin(), earlier_.end(), [&](const Json& each) {
+      return full_name(text_in(each, "name"), text_in(each, "on")) == name;
     });
+    if (found != earlier_.end() && text_in(sums_, name.c_str()) == one.sum) return true;
+    if (found != earlier_.end()) {
+      earlier_.erase(found);
+      reduced_ = Json::array();
+    }
+    sums_[name] = one.sum;
+    return false;
   }
   void add(const ScenarioResult& result) {
     if (result.verdict == Verdict::kInterrupted || result.verdict == Verdict::kHarnessError) return;
     new_.push_back(result);
-    if (Clock::now() - saved_ > kBetweenSaves) (void)save();
+    if (Clock::now() - saved_ <= kBetweenSaves) return;
+    const auto saved = save();
+    if (!saved && !std::exchange(has_warned_, true)) (void)harness::report(saved.error());
   }
   /// All results, in the form of report_json.
   [[nodiscard]] Json report() const {
     Json all = report_json(new_);
     all["gauntlet"] = sum_;
+    all["cases"] = sums_;
     all["reduced"] = reduced_;
     for (const Json& one : earlier_) {
       all["ok"] = all["ok"].get<bool>() && one.value("ok", false);
@@ -189,7 +219,9 @@ class GauntletResults {
 
   fs::path file_;
   std::string sum_;
+  bool has_warned_ = false;
   Json earlier_ = Json::array();
+  Json sums_ = Json::object();  ///< of the runs, by full name
   std::vector<ScenarioResult> new_;
   Json reduced_ = Json::array();
   Clock::time_point saved_ = Clock::now();
@@ -226,14 +258,24 @@ void reduce_failures(const Gauntlet& gauntlet, const Bisection& bisection,
 }
 
 /// Loads the cases that have no result yet.
-Result<std::vector<FoundScenario>> open_cases(const Gauntlet& gauntlet,
-                                              const GauntletResults& results) {
+Result<std::vector<FoundScenario>> open_cases(const Gauntlet& gauntlet, const RunOptions& options,
+                                              GauntletResults& results) {
   std::vector<FoundScenario> found;
-  for (const GauntletCase& one : gauntlet.cases) {
-    PINFOLD_LET(auto scenario, load_case(one, gauntlet.file));
-    if (!results.has(scenario)) found.push_back({gauntlet.file, std::move(scenario)});
+  PINFOLD_LET(const auto first, load_case(gauntlet.cases.front(), gauntlet.file));
+  const std::string inputs = sum_of_inputs(first, options);
+  for (const GauntletCase& each : gauntlet.cases) {
+    PINFOLD_LET(auto scenario, load_case(each, gauntlet.file));
+    OpenCase one{std::move(scenario),
+                 Fingerprint().add(inputs).add(each.document.dump()).to_string()};
+    if (!results.keeps(one)) found.push_back({gauntlet.file, std::move(one.scenario)});
   }
   return found;
+}
+
+/// Checks that everything that is written at the end can be.
+Result<void> check_outputs(const GauntletArguments& arguments, const fs::path& results) {
+  PINFOLD_TRY_WRAP(check_writable(results), "--results");
+  return check_views(arguments.views);
 }
 
 RunArguments batch_arguments(const GauntletArguments& arguments) {
@@ -260,7 +302,9 @@ int run_gauntlet(const GauntletArguments& arguments, int interrupt_fd) {
   if (!bisection) return report(bisection.error());
   auto results = GauntletResults::open(results_file(arguments), gauntlet->sum);
   if (!results) return report(results.error());
-  auto open = open_cases(*gauntlet, *results);
+  const auto can_write = check_outputs(arguments, results_file(arguments));
+  if (!can_write) return report(can_write.error());
+  auto open = open_cases(*gauntlet, *options, *results);
   if (!open) return report(open.error());
   fmt::print("{} cases, {} of them have a result in '{}'\n", gauntlet->cases.size(),
              gauntlet->cases.size() - open->size(), results_file(arguments).string());

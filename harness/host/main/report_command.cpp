@@ -33,6 +33,12 @@ int write_to(const std::string& file, const std::string& text) {
 
 }  // namespace
 
+Result<void> check_views(const ReportViews& views) {
+  if (!views.html_file.empty()) PINFOLD_TRY_WRAP(check_writable(views.html_file), "--html");
+  if (!views.junit_file.empty()) PINFOLD_TRY_WRAP(check_writable(views.junit_file), "--junit");
+  return {};
+}
+
 int write_views(const nlohmann::json& json, const ReportViews& views) {
   int status = kOk;
   if (!views.html_file.empty()) status = write_to(views.html_file, report_html(json));

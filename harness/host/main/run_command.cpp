@@ -31,6 +31,14 @@ int write_reports(const RunArguments& arguments, const std::vector<ScenarioResul
   return write_views(json, arguments.views);
 }
 
+/// Checks that everything that is written at the end can be.
+Result<void> check_outputs(const RunArguments& arguments) {
+  if (!arguments.json_file.empty()) {
+    PINFOLD_TRY_WRAP(check_writable(arguments.json_file), "--json");
+  }
+  return check_views(arguments.views);
+}
+
 }  // namespace
 
 int run_demo(RunArguments arguments, int interrupt_fd) {
@@ -47,6 +55,8 @@ int run_scenarios(const RunArguments& arguments, int interrupt_fd) {
   if (!options) return report(options.error());
   auto scenarios = find_scenarios(arguments.selection);
   if (!scenarios) return report(scenarios.error());
+  const auto can_write = check_outputs(arguments);
+  if (!can_write) return report(can_write.error());
   (void)sweep_temporary_folders();
   options->coverage = arguments.coverage;
   options->keep = arguments.keep;

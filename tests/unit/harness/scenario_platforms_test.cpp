@@ -105,6 +105,15 @@ TEST(Platform, SelectorsAreOfKnownWords) {
               testing::EndsWith("; did you mean 'hybrid'?"));
 }
 
+TEST(Platform, KernelsAreKnownByTheirNames) {
+  EXPECT_TRUE(check_kernel("debian-6.12"));
+  for (const char* name : {"", "v1", "arm64", "own", "debian-6.1/v2", "debian-6.13"})
+    EXPECT_FALSE(check_kernel(name)) << name;
+  EXPECT_THAT(
+      check_kernel("debian-6.13").error().message,
+      testing::MatchesRegex("'debian-6.13': expected one of: .*; did you mean 'debian-6.1.*"));
+}
+
 TEST(Platform, NamesFolders) {
   EXPECT_EQ(folder_name("drift", Platform{}), "drift.debian-6.1.v2");
   EXPECT_EQ(folder_name("drift", Platform{.arch = Arch::kArm64}), "drift.debian-6.1.v2.arm64");

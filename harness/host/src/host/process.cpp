@@ -160,16 +160,37 @@ Result<Finished> ask_program(const std::vector<std::string>& argv, Milliseconds 
   return answer;
 }
 
-Result<void> write_file(const std::filesystem::path& path, std::string_view bytes) {
+namespace {
+
+/// Writes the file that replaces `path`, and returns its name.
+Result<std::filesystem::path> write_draft(const std::filesystem::path& path,
+                                          std::string_view bytes) {
   static std::atomic<int> number{0};  // scenarios may run in parallel
-  const std::filesystem::path draft =
+  std::filesystem::path draft =
       fmt::format("{}.{}.{}.tmp", path.string(), getpid(), number.fetch_add(1));
   errno = 0;
   std::ofstream out(draft, std::ios::binary | std::ios::trunc);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
   if (out.fail())
-    return fail_errno(errno == 0 ? EIO : errno, fmt::format("write '{}'", draft.string()));
+    return fail_errno(errno == 0 ? EIO : errno, fmt::format("write '{}'", path.string()));
+  return draft;
+}
+
+}  // namespace
+
+Result<void> check_writable(const std::filesystem::path& path) {
+  std::error_code failed;
+  if (std::filesystem::is_directory(path, failed)) {
+    return fail_errno(EISDIR, fmt::format("write '{}'", path.string()));
+  }
+  PINFOLD_LET(const auto draft, write_draft(path, ""));
+  std::filesystem::remove(draft, failed);
+  return {};
+}
+
+Result<void> write_file(const std::filesystem::path& path, std::string_view bytes) {
+  PINFOLD_LET(const auto draft, write_draft(path, bytes));
   std::error_code failed;
   std::filesystem::rename(draft, path, failed);
   if (failed) return fail_errno(failed.value(), fmt::format("write '{}'", path.string()));

@@ -7,6 +7,7 @@
 #include "pinfold/harness/fingerprint.hpp"
 #include "pinfold/harness/open_session.hpp"
 #include "pinfold/harness/process.hpp"
+#include "pinfold/harness/scenario_sum.hpp"
 #include "pinfold/harness/snapshot.hpp"
 #include "steps/step_runner.hpp"
 
@@ -17,21 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxStepMemory = std::size_t{16} << 20U;
 
-/// Adds everything that a step does, including the files that it names.
-void add_step_to(Fingerprint& fingerprint, const ScenarioStep& step) {
-  fingerprint.add(step.definition);
-  if (const auto* admit = std::get_if<AdmitStep>(&step.action)) fingerprint.add(admit->manifest);
-  if (const auto* pod = std::get_if<RunPodStep>(&step.action)) fingerprint.add(pod->manifest);
-  if (const auto* pod = std::get_if<RunStaticPodStep>(&step.action)) fingerprint.add(pod->manifest);
-  if (const auto* kubelet = std::get_if<KubeletStep>(&step.action)) {
-    fingerprint.add(kubelet->binary).add(kubelet->config.config.dump());
-  }
-  if (const auto* restart = std::get_if<RestartStep>(&step.action);
-      restart != nullptr && restart->kubelet) {
-    fingerprint.add(restart->kubelet->config.dump());
-  }
-}
-
 /// Returns a key for the state before each step up to `step`, from everything that led to it. The
 /// first key is that of step 1.
 std::vector<std::string> state_keys(const Scenario& scenario, std::size_t step,
@@ -40,8 +26,7 @@ std::vector<std::string> state_keys(const Scenario& scenario, std::size_t step,
   fingerprint.add(launch.snapshot_key).add(launch.load->bytes);
   for (const GuestLoad::File& file : launch.load->files) fingerprint.add(file.path);
   for (const std::string& module : scenario.modules) fingerprint.add(module);
-  fingerprint.add(scenario.kubelet.config.dump());
-  for (const GuestFile& file : scenario.files) fingerprint.add(file.guest_path).add(file.text);
+  add_files_to(fingerprint, scenario);
   std::vector<std::string> keys = {fingerprint.to_string()};
   for (std::size_t i = 0; i + 1 < step; ++i) {
     add_step_to(fingerprint, scenario.steps[i]);

@@ -177,6 +177,13 @@ Result<void> check_selector(std::string_view selector) {
   return {};
 }
 
+Result<void> check_kernel(std::string_view name) {
+  const std::vector<std::string_view> all{std::begin(kKernels), std::end(kKernels)};
+  if (is_one_of(name, all)) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': {}", name.substr(0, 60), expected_one_of(all, name)));
+}
+
 std::string nearest_platform(std::string_view selector, const std::vector<Platform>& platforms) {
   std::vector<std::string> names;
   for (const Platform& platform : platforms) {

@@ -59,6 +59,10 @@ struct Platform {
 /// Errors: kInvalidArgument, "'debian-6.13': expected one of: ...; did you mean 'debian-6.12'?".
 [[nodiscard]] Result<void> check_selector(std::string_view selector);
 
+/// Checks that a kernel of vm-images/build has this name.
+/// Errors: kInvalidArgument, "'debian-6.13': expected one of: ...; did you mean 'debian-6.12'?".
+[[nodiscard]] Result<void> check_kernel(std::string_view name);
+
 /// Returns ", did you mean 'v1'?" with the most similar selector of one of the platforms; "" if
 /// none is similar.
 [[nodiscard]] std::string nearest_platform(std::string_view selector,

@@ -74,5 +74,8 @@ struct Finished {
 
 /// Writes atomically: to a temporary file in the same directory, then renames it.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
+/// Checks that write_file() can write a file, for results that a program has much later. Errors:
+/// its.
+[[nodiscard]] Result<void> check_writable(const std::filesystem::path& path);
 
 }  // namespace pinfold::harness
