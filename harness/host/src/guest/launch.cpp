@@ -94,6 +94,29 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
   return ready;
 }
 
+/// A time limit that grows with what this host needs at the moment.
+class HostLimit {
+ public:
+  HostLimit(const RunOptions& options, Milliseconds usual)
+      : limit_(std::llround(static_cast<double>(scaled(options, usual).count()) * slowness_)) {}
+
+  [[nodiscard]] Milliseconds limit() const { return limit_; }
+  /// Returns "booting (limit 90 s; --time-scale gives more time)".
+  [[nodiscard]] std::string explain(const std::string& doing) const {
+    return fmt::format("{} ({}; --time-scale gives more time)", doing,
+                       limit_text(limit_, slowness_));
+  }
+  /// The same, but only `doing` if the limit has not expired.
+  [[nodiscard]] std::string explain_if_expired(const std::string& doing) const {
+    return Clock::now() - begin_ < limit_ ? doing : explain(doing);
+  }
+
+ private:
+  double slowness_ = host_slowness();
+  Milliseconds limit_;
+  Clock::time_point begin_ = Clock::now();
+};
+
 bool is_readable(int fd) {
   pollfd watched = {fd, POLLIN, 0};
   return poll(&watched, 1, 0) == 1;
@@ -111,12 +134,13 @@ void conclude(ScenarioResult& result, const VmFailure& failure, std::string_view
 bool boot_runtime(const Scenario& scenario, const RunOptions& options, GuestSession& session,
                   ScenarioResult& result) {
   if (scenario.runtime.empty()) return true;
-  options.on_progress("starting " + scenario.runtime);
-  const auto limit = scaled(options, kRuntimeBootLimit);
-  const auto booted = control_runtime(session.vm, RuntimeVerb::kBoot, limit);
+  const std::string doing = "starting " + scenario.runtime;
+  options.on_progress(doing);
+  const HostLimit limit(options, kRuntimeBootLimit);
+  const auto booted = control_runtime(session.vm, RuntimeVerb::kBoot, limit.limit());
   if (booted && booted->error.empty()) return true;
   conclude(result, booted ? VmFailure{Trouble::kHost, booted->error} : booted.error(),
-           session.vm.console(), "starting " + scenario.runtime);
+           session.vm.console(), limit.explain_if_expired(doing));
   return false;
 }
 
@@ -124,10 +148,11 @@ bool boot_runtime(const Scenario& scenario, const RunOptions& options, GuestSess
 std::optional<std::string> run_kubelet_verb(const RunOptions& options, GuestSession& session,
                                             ScenarioResult& result, std::vector<std::string> verb,
                                             const std::string& doing) {
-  auto answer = control_kubelet(session.vm, std::move(verb), scaled(options, kRuntimeBootLimit));
+  const HostLimit limit(options, kRuntimeBootLimit);
+  auto answer = control_kubelet(session.vm, std::move(verb), limit.limit());
   if (answer && answer->error.empty()) return std::move(answer->output);
   conclude(result, answer ? VmFailure{Trouble::kHost, answer->error} : answer.error(),
-           session.vm.console(), doing);
+           session.vm.console(), limit.explain_if_expired(doing));
   return std::nullopt;
 }
 
@@ -235,14 +260,11 @@ std::optional<GuestSession> boot(const Scenario& scenario, const RunOptions& opt
     conclude(result, session.error(), "", "starting QEMU");
     return std::nullopt;
   }
-  const double slowness = host_slowness();
-  const auto usual = scaled(options, std::chrono::seconds(scenario.boot_limit_s));
-  const Milliseconds limit(std::llround(static_cast<double>(usual.count()) * slowness));
-  if (auto hello = session->vm.wait_for_agent(limit); !hello) {
+  const HostLimit limit(options, std::chrono::seconds(scenario.boot_limit_s));
+  if (auto hello = session->vm.wait_for_agent(limit.limit()); !hello) {
     never_up = hello.error().trouble != Trouble::kInterrupted;
     conclude(result, hello.error(), session->vm.console(),
-             fmt::format("booting ({}; --time-scale gives more time), init was not reached",
-                         limit_text(limit, slowness)));
+             limit.explain("booting") + ", init was not reached");
     return std::nullopt;
   }
   auto same = check_guest(scenario, options, *session, result);

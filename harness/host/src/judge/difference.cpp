@@ -52,7 +52,7 @@ void collect_reasons(const Json& json, int depth, std::vector<std::string>& reas
 }  // namespace
 
 std::string describe_end(const Json& reply) {
-  if (reply.value("timedOut", false)) return "the time limit";
+  if (reply.value("timedOut", false)) return "the time limit, which --time-scale extends";
   if (reply.contains("signal")) return "signal " + reply["signal"].dump();
   return "status " + reply.value("status", Json()).dump();
 }

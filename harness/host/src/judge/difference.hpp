@@ -9,7 +9,8 @@
 /// Shows what matters when a step fails: how a program ended, and where long texts differ.
 namespace pinfold::harness {
 
-/// Returns "status 1", "signal 9" or "the time limit" for an exec reply.
+/// Returns "status 1", "signal 9" or "the time limit, which --time-scale extends" for an
+/// exec reply.
 [[nodiscard]] std::string describe_end(const nlohmann::json& reply);
 /// Returns the end of a program's output.
 [[nodiscard]] std::string excerpt(std::string text);

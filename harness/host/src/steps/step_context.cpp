@@ -27,7 +27,8 @@ std::string file_value(const Json& reply, const std::string& path) {
 std::string StepContext::limit_text() const {
   const double scale = options.time_scale;
   const auto seconds = std::lround(static_cast<double>(time_limit.count()) / 1000 / scale);
-  return scale == 1 ? fmt::format("{} s", seconds) : fmt::format("{} s (x {})", seconds, scale);
+  const std::string scaled = scale == 1 ? "" : fmt::format("x {}, ", scale);
+  return fmt::format("{} s ({}--time-scale gives more time)", seconds, scaled);
 }
 
 VmResult<Json> StepContext::ask(Json request) {

@@ -69,7 +69,8 @@ struct StepContext {
                                            const std::string& cgroup);
   /// Returns the result of a step with killAt; nullopt if the command was not to be killed.
   [[nodiscard]] std::optional<StepResult> end_of_killed(const Json& reply) const;
-  /// Returns the step's limit from its file, with the time scale: "3 s", "3 s (x 4)".
+  /// Returns the step's limit from its file, with the time scale: "3 s (--time-scale gives more
+  /// time)", "3 s (x 4, --time-scale gives more time)".
   [[nodiscard]] std::string limit_text() const;
   [[nodiscard]] CgroupMode cgroup_mode() const { return scenario.machine.platform.cgroup; }
 
