@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "steps/step_result.hpp"
+
 namespace pinfold::harness {
 namespace {
 
@@ -13,6 +15,21 @@ TEST(ListDifference, NamesWhatIsMissingAndWhatIsTooMuch) {
   EXPECT_EQ(list_difference({"db pageNodes", "0", "1"}), "lacks 0, also has 1");
   EXPECT_EQ(list_difference({"db cpu.weight", "100", "77"}), "") << "a number is no list";
   EXPECT_EQ(list_difference({"db cpuset.cpus", "0-3", "(ENOENT)"}), "");
+}
+
+TEST(Concluded, HasTheProblemAndWhatIsWrong) {
+  StepResult result;
+  result.message = "there is no container 'a/b'";
+  result.checks = {{"c cpuset.cpus", "0-3", "0-2", false}, {"d cpuset.cpus", "1", "1", true}};
+  EXPECT_EQ(concluded(result).message,
+            "there is no container 'a/b'; c cpuset.cpus: expected '0-3', the kernel has '0-2': "
+            "lacks 3");
+  EXPECT_FALSE(concluded(result).ok);
+  result.checks.erase(result.checks.begin());
+  EXPECT_EQ(concluded(result).message, "there is no container 'a/b'");
+  EXPECT_FALSE(concluded(result).ok);
+  result.message = "";
+  EXPECT_TRUE(concluded(result).ok);
 }
 
 TEST(NearestLine, SharesAtLeastHalfOfWhatIsWanted) {

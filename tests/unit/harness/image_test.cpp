@@ -80,6 +80,18 @@ TEST(PruneCache, RemovesWhatWasUsedLongestAgo) {
   EXPECT_FALSE(std::filesystem::exists(folder / "old"));
 }
 
+TEST(PruneCache, KeepsLocks) {
+  const test::TempDir folder;
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(60);
+  for (const char* name : {"a.lock", "a.vm"}) {
+    folder.write(name, std::string(4096, 'x'));
+    std::filesystem::last_write_time(folder / name, old);
+  }
+  prune_cache(folder / "", 1);
+  EXPECT_TRUE(std::filesystem::exists(folder / "a.lock")) << "another run may hold it";
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.vm"));
+}
+
 TEST(PruneCache, KeepsFilesOfOneNameTogetherAndCountsNoHoles) {
   const test::TempDir folder;
   const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(60);

@@ -47,6 +47,33 @@ TEST(SmallerMachines, AreMachinesAndSmaller) {
   }
 }
 
+TEST(SmallerMachines, AreDifferent) {
+  VmMachine four = two_sockets();
+  four.sockets = 4;  // 4 / 2 and 4 - 2 are 2
+  four.cores = 2;    // 2 / 2 and 2 - 1 are 1
+  four.threads = 1;
+  four.nodes.resize(1);
+  four.nodes[0].cpus = CpuSet::range(0, 7);
+  four.distances = {{10}};
+  for (const VmMachine& machine : {large_machine(), four}) {
+    const auto smaller = smaller_machines(machine);
+    ASSERT_GT(smaller.size(), 2U);
+    for (std::size_t i = 0; i < smaller.size(); ++i) {
+      EXPECT_EQ(std::count(smaller.begin(), smaller.end(), smaller[i]), 1) << i;
+    }
+  }
+}
+
+TEST(SmallestMachine, IsFoundWithoutTryingAMachineTwice) {
+  std::vector<VmMachine> tried;
+  (void)smallest_machine(large_machine(), [&](const VmMachine& one) {
+    EXPECT_EQ(std::count(tried.begin(), tried.end(), one), 0) << one.cpu_count();
+    tried.push_back(one);
+    return one.nodes.size() >= 3 && one.threads == 2;
+  });
+  EXPECT_GT(tried.size(), 5U);
+}
+
 TEST(SmallerMachines, KeepTheNodesOfTheCpusThatStay) {
   const auto smaller = smaller_machines(two_sockets());
   const auto found = std::find_if(smaller.begin(), smaller.end(), [](const VmMachine& one) {

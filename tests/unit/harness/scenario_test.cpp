@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pinfold/harness/read_scenarios.hpp"
+#include "temp_dir.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -287,6 +288,19 @@ TEST(LoadScenario, NamesTheMissingFile) {
   const auto scenario = load_scenarios("/nowhere/a.yaml");
   ASSERT_FALSE(scenario);
   EXPECT_EQ(scenario.error().message, "read '/nowhere/a.yaml': No such file or directory");
+}
+
+TEST(LoadScenario, KeepsATitleThatBeginsLikeItsVerb) {
+  const test::TempDir folder;
+  folder.write("pod.yaml", "metadata: {name: a, uid: a}\nspec: {containers: [{name: app}]}\n");
+  folder.write("a.yaml",
+               "name: a\nmachine: {}\nkubelet: {}\nsteps:\n"
+               "  - {title: admit the database, admit: {pod: pod.yaml}}\n"
+               "  - {admit: {pod: ./pod.yaml}}\n");
+  const auto scenarios = load_scenarios(folder / "a.yaml");
+  ASSERT_TRUE(scenarios) << scenarios.error().message;
+  EXPECT_EQ(scenarios->front().steps[0].title, "admit the database");
+  EXPECT_EQ(scenarios->front().steps[1].title, "admit pod.yaml");
 }
 
 TEST(ParseScenario, SuggestsTheMostSimilarName) {

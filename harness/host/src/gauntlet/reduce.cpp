@@ -140,15 +140,26 @@ std::vector<VmMachine> smaller_machines(const VmMachine& machine) {
   std::vector<VmMachine> machines;
   add_fewer(machines, machine);
   add_plainer(machines, machine);
-  std::erase_if(machines,
-                [&](const VmMachine& one) { return one == machine || !check_machine(one); });
-  return machines;
+  std::vector<VmMachine> different;
+  for (VmMachine& one : machines) {
+    const bool is_known =
+        one == machine || std::find(different.begin(), different.end(), one) != different.end();
+    if (!is_known && check_machine(one)) different.push_back(std::move(one));
+  }
+  return different;
 }
 
 VmMachine smallest_machine(VmMachine machine, const std::function<bool(const VmMachine&)>& fails) {
+  std::vector<VmMachine> passed;  // a run takes long, and changes in another order meet again
+  const auto fails_once = [&](const VmMachine& one) {
+    if (std::find(passed.begin(), passed.end(), one) != passed.end()) return false;
+    const bool failed = fails(one);
+    if (!failed) passed.push_back(one);
+    return failed;
+  };
   while (true) {
     auto smaller = smaller_machines(machine);
-    const auto found = std::find_if(smaller.begin(), smaller.end(), fails);
+    const auto found = std::find_if(smaller.begin(), smaller.end(), fails_once);
     if (found == smaller.end()) return machine;
     machine = std::move(*found);
   }

@@ -60,7 +60,10 @@ void prune_cache(const fs::path& folder, std::uintmax_t max_bytes) {
   for (const Item* item : newest_first) {
     bytes += item->bytes;
     if (bytes <= max_bytes || item->time >= old) continue;
-    for (const fs::path& file : item->files) fs::remove(file, failed);
+    // A run may hold a lock, or wait for it: another one would lock a new file at the same time.
+    for (const fs::path& file : item->files) {
+      if (file.extension() != ".lock") fs::remove(file, failed);
+    }
   }
 }
 

@@ -185,8 +185,7 @@ Result<void> load_manifest(ScenarioStep& step, const std::filesystem::path& file
                            std::string& manifest, const std::filesystem::path& folder) {
   if (file.empty()) return {};
   PINFOLD_LET(manifest, read_file(folder / file));
-  const std::string& verb = step.path.back();
-  if (step.title.starts_with(verb + " ")) step.title = verb + " " + file.filename().string();
+  if (!step.has_own_title) step.title = step.path.back() + " " + file.filename().string();
   return {};
 }
 

@@ -334,6 +334,7 @@ ScenarioStep StepReader::read_step(const PlatformScope& scope) {
   if (needs_runtime(step.action)) step.time_limit_s = kRuntimeLimitS;
   if (needs_kubelet(step.action)) step.time_limit_s = kKubeletLimitS;
   step.time_limit_s = fields_.integer("timeLimit", step.time_limit_s, 1, 3600);
+  step.has_own_title = fields_.find("title") != nullptr;
   step.title = fields_.text("title", step.title);
   step.kill_at = read_kill_point(fields_, complaint_);
   if (step.kill_at && !can_be_killed(step.action)) {

@@ -26,7 +26,8 @@ std::string process_value(const Json& process, const std::string& name) {
   return pages_on(pages, name.substr(slash + 1), name.starts_with("pageShare"));
 }
 
-/// Returns a container's cgroup; a full path is returned unchanged.
+/// Returns a container's cgroup; a full path is returned unchanged. If there is no such container,
+/// `result` has the message.
 VmResult<std::string> folder_of(StepContext& context, const std::string& group,
                                 StepResult& result) {
   if (group.starts_with('/')) return group;
@@ -38,6 +39,7 @@ VmResult<void> expect_disjoint(StepContext& context, const Expectation& expectat
   std::vector<std::pair<std::string, std::string>> lists;
   for (const std::string& group : expectation.disjoint) {
     PINFOLD_LET(const auto folder, folder_of(context, group, result));
+    if (!result.message.empty()) return {};
     PINFOLD_LET(auto cpus,
                 context.read_one(folder + "/" + effective_file(context.cgroup_mode(), "cpus")));
     lists.emplace_back(group, std::move(cpus));
@@ -50,6 +52,7 @@ VmResult<void> expect_disjoint(StepContext& context, const Expectation& expectat
 VmResult<void> expect_threads(StepContext& context, const Expectation& expectation,
                               StepResult& result) {
   PINFOLD_LET(const auto folder, folder_of(context, expectation.subject, result));
+  if (!result.message.empty()) return {};
   PINFOLD_LET(const auto reply, context.ask({{"op", "threads"}, {"group", folder}}));
   const Json threads = reply.value("threads", Json::array());
   for (const auto& [name, expected_value] : expectation.values) {
@@ -135,9 +138,14 @@ VmResult<ContainerValues> look_at(StepContext& context, const DesiredContainer& 
 
 VmResult<StepResult> act(StepContext& context, const ExpectStep& step) {
   StepResult result;
+  std::vector<std::string> problems;
   for (const Expectation& expectation : step.expectations) {
-    PINFOLD_TRY(expect_one(context, expectation, result));
+    StepResult one;
+    PINFOLD_TRY(expect_one(context, expectation, one));
+    result.checks.insert(result.checks.end(), one.checks.begin(), one.checks.end());
+    if (!one.message.empty()) problems.push_back(std::move(one.message));
   }
+  result.message = fmt::format("{}", fmt::join(problems, "; "));
   return concluded(std::move(result));
 }
 

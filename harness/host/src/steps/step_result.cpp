@@ -28,6 +28,7 @@ StepResult as_result(const Json& reply) {
 
 StepResult concluded(StepResult result) {
   std::vector<std::string> wrong;
+  if (!result.message.empty()) wrong.push_back(std::move(result.message));
   for (const CheckedValue& check : result.checks) {
     if (check.ok) continue;
     const std::string difference = list_difference(check);
@@ -35,8 +36,8 @@ StepResult concluded(StepResult result) {
                                 check.owner, check.observed, difference.empty() ? "" : ": ",
                                 difference));
   }
-  result.ok = wrong.empty() && result.message.empty();
-  if (!wrong.empty()) result.message = fmt::format("{}", fmt::join(wrong, "; "));
+  result.ok = wrong.empty();
+  result.message = fmt::format("{}", fmt::join(wrong, "; "));
   return result;
 }
 

@@ -233,7 +233,8 @@ using StepAction =
 
 struct ScenarioStep {
   StepAction action;
-  std::string title;  ///< a short description
+  std::string title;           ///< a short description
+  bool has_own_title = false;  ///< its author chose the title
   int time_limit_s = 30;
   /// Where to kill the first command of the step, or the kubelet that it starts.
   std::optional<KillPoint> kill_at;
