@@ -67,7 +67,7 @@ case $1 in
     said cgroup-enabled | grep '^x'
     case $(uname -r) in
       6.1.*) grep 'caution: before Linux 6.2' /tmp/said; allowed=0-7 ;;
-      *) ! grep 'caution:' /tmp/said; allowed=0-1 ;;
+      *) ! grep 'caution:' /tmp/said || exit 1; allowed=0-1 ;;
     esac
     sh -e -c "$(remedy cgroup-enabled)"
     said cgroup-enabled | grep '^+'
