@@ -272,6 +272,7 @@ std::optional<GuestSession> boot(const Scenario& scenario, const RunOptions& opt
     conclude(result, same.error(), session->vm.console(), "asking the guest for its machine");
   // The kubelet's file systems are mounted before the runtime uses them.
   if (!same || !*same || !prepare_for_kubelets(scenario, options, *session, result) ||
+      !check_kubelet_versions(scenario, options, *session, result) ||
       !boot_runtime(scenario, options, *session, result)) {
     return std::nullopt;
   }
@@ -356,7 +357,9 @@ std::optional<GuestSession> open_launch(const Scenario& scenario, const RunOptio
         options.without_kvm.empty() ? "" : fmt::format(" (without KVM: {})", options.without_kvm)));
     session = boot(scenario, options, ready, result, never_up);
   }
-  if (session && !check_kubelet_versions(scenario, options, *session, result)) return std::nullopt;
+  if (session && result.restored && !check_kubelet_versions(scenario, options, *session, result)) {
+    return std::nullopt;
+  }
   if (session && !result.restored && options.use_snapshots) {
     const auto saved = store.save(ready.snapshot_key, session->vm);
     if (!saved) {
