@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "guest/kubelet_requests.hpp"
+#include "lister.hpp"
 #include "managers.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
@@ -79,14 +80,15 @@ Result<Manifest> read_manifest(const std::string& file, std::string text) {
 
 class FakeKubelet {
  public:
-  FakeKubelet(Managers managers, fs::path manifests)
-      : managers_(std::move(managers)), folder_(std::move(manifests)) {}
+  FakeKubelet(Managers managers, fs::path manifests, Lister& lister)
+      : managers_(std::move(managers)), folder_(std::move(manifests)), lister_(lister) {}
 
   [[noreturn]] void run(int port) {
     read_manifests();
     managers_.release_others();
     while (true) {
       read_manifests();
+      lister_.set(managers_.node(), managers_.state());
       sync_pods();
       answer_one(port, kRound, [this] { return list().dump(); });
     }
@@ -108,6 +110,7 @@ class FakeKubelet {
 
   Managers managers_;
   fs::path folder_;
+  Lister& lister_;
   std::map<std::string, Manifest> manifests_;  ///< by file
   std::vector<RuntimePod> pods_;               ///< of the runtime, at the last look
   std::map<std::string, std::string> cpus_;    ///< that were set last, by container id
@@ -321,9 +324,10 @@ int run_kubelet(const fs::path& config_file) {
   if (!managers) return refuse(managers.error());
   const UniqueFd port = listen_read_only();
   if (!port) return fail_to_run({ErrorCode::kIo, 0, "the read-only port cannot be opened"});
+  Lister lister(config_file.parent_path());
   log('I', "Starting Kubelet Plugin Manager", "");
   const auto document = parse_document(*text);
-  FakeKubelet(std::move(*managers), document->value("staticPodPath", "")).run(port.get());
+  FakeKubelet(std::move(*managers), document->value("staticPodPath", ""), lister).run(port.get());
 }
 
 }  // namespace

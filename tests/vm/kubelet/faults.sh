@@ -1,9 +1,12 @@
 # Plants faults for tests/vm/kubelet-observe.yaml.in, in the guest: faults.sh VERB ARGUMENT
-#   interrupt NUMBER   succeeds if `pinfold audit` names this interrupt
+#   interrupt NUMBER   succeeds if `pinfold audit` names this interrupt, and ends with 1 if it does not
 #   pin CPUS | unpin   a process of the system on these CPUs
 #   move CPUS | back   the processes of the container with this cpuset leave its group
 case $1 in
-  interrupt) pinfold audit --fail-on error | grep -E "interrupts?: (.*[ ,])?$2([ ,]|\$)" ;;
+  interrupt)
+    pinfold audit --fail-on error >/tmp/audit || exit 3
+    grep -E "interrupts?: (.*[ ,])?$2([ ,]|\$)" /tmp/audit
+    ;;
   pin)
     taskset -c "$2" sleep 100000 </dev/null >/dev/null 2>&1 &
     echo $! >/tmp/pinned
