@@ -17,6 +17,12 @@ TEST(ListDifference, NamesWhatIsMissingAndWhatIsTooMuch) {
   EXPECT_EQ(list_difference({"db cpuset.cpus", "0-3", "(ENOENT)"}), "");
 }
 
+TEST(DescribeEnd, SaysWhatGivesMoreTime) {
+  EXPECT_EQ(describe_end({{"timedOut", true}, {"signal", 9}}),
+            "the time limit, which --time-scale extends");
+  EXPECT_EQ(describe_end({{"status", 3}}), "status 3");
+}
+
 TEST(Concluded, HasTheProblemAndWhatIsWrong) {
   StepResult result;
   result.message = "there is no container 'a/b'";

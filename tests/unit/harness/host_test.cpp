@@ -161,6 +161,17 @@ TEST(Slowness, OfThisHostIsWithinItsLimits) {
   EXPECT_LE(now, 10);
 }
 
+TEST(HostLimit, GrowsOnASlowHostAndSaysSo) {
+  const HostLimit long_enough(std::chrono::minutes(5), 1.5);
+  EXPECT_EQ(long_enough.limit(), Milliseconds(450000));
+  EXPECT_EQ(long_enough.explain("booting"),
+            "booting (limit 450 s, 1.5 times the usual one as this host is slow now; --time-scale "
+            "gives more time)");
+  EXPECT_EQ(long_enough.explain_if_expired("starting containerd-2.1"), "starting containerd-2.1");
+  EXPECT_EQ(HostLimit(Milliseconds(0), 1).explain_if_expired("starting containerd-2.1"),
+            "starting containerd-2.1 (limit 0 s; --time-scale gives more time)");
+}
+
 TEST(Slowness, IsNamedWithTheLimit) {
   EXPECT_EQ(limit_text(Milliseconds(90000), 1), "limit 90 s");
   EXPECT_EQ(limit_text(Milliseconds(135000), 1.5),

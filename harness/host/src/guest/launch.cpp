@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cmath>
 #include <utility>
 
 #include "guest/guest_files.hpp"
@@ -94,28 +93,10 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
   return ready;
 }
 
-/// A time limit that grows with what this host needs at the moment.
-class HostLimit {
- public:
-  HostLimit(const RunOptions& options, Milliseconds usual)
-      : limit_(std::llround(static_cast<double>(scaled(options, usual).count()) * slowness_)) {}
-
-  [[nodiscard]] Milliseconds limit() const { return limit_; }
-  /// Returns "booting (limit 90 s; --time-scale gives more time)".
-  [[nodiscard]] std::string explain(const std::string& doing) const {
-    return fmt::format("{} ({}; --time-scale gives more time)", doing,
-                       limit_text(limit_, slowness_));
-  }
-  /// The same, but only `doing` if the limit has not expired.
-  [[nodiscard]] std::string explain_if_expired(const std::string& doing) const {
-    return Clock::now() - begin_ < limit_ ? doing : explain(doing);
-  }
-
- private:
-  double slowness_ = host_slowness();
-  Milliseconds limit_;
-  Clock::time_point begin_ = Clock::now();
-};
+/// Returns a limit, scaled by the options and by what this host is worth at the moment.
+HostLimit host_limit(const RunOptions& options, Milliseconds usual) {
+  return {scaled(options, usual), host_slowness()};
+}
 
 bool is_readable(int fd) {
   pollfd watched = {fd, POLLIN, 0};
@@ -136,7 +117,7 @@ bool boot_runtime(const Scenario& scenario, const RunOptions& options, GuestSess
   if (scenario.runtime.empty()) return true;
   const std::string doing = "starting " + scenario.runtime;
   options.on_progress(doing);
-  const HostLimit limit(options, kRuntimeBootLimit);
+  const HostLimit limit = host_limit(options, kRuntimeBootLimit);
   const auto booted = control_runtime(session.vm, RuntimeVerb::kBoot, limit.limit());
   if (booted && booted->error.empty()) return true;
   conclude(result, booted ? VmFailure{Trouble::kHost, booted->error} : booted.error(),
@@ -148,7 +129,7 @@ bool boot_runtime(const Scenario& scenario, const RunOptions& options, GuestSess
 std::optional<std::string> run_kubelet_verb(const RunOptions& options, GuestSession& session,
                                             ScenarioResult& result, std::vector<std::string> verb,
                                             const std::string& doing) {
-  const HostLimit limit(options, kRuntimeBootLimit);
+  const HostLimit limit = host_limit(options, kRuntimeBootLimit);
   auto answer = control_kubelet(session.vm, std::move(verb), limit.limit());
   if (answer && answer->error.empty()) return std::move(answer->output);
   conclude(result, answer ? VmFailure{Trouble::kHost, answer->error} : answer.error(),
@@ -260,7 +241,7 @@ std::optional<GuestSession> boot(const Scenario& scenario, const RunOptions& opt
     conclude(result, session.error(), "", "starting QEMU");
     return std::nullopt;
   }
-  const HostLimit limit(options, std::chrono::seconds(scenario.boot_limit_s));
+  const HostLimit limit = host_limit(options, std::chrono::seconds(scenario.boot_limit_s));
   if (auto hello = session->vm.wait_for_agent(limit.limit()); !hello) {
     never_up = hello.error().trouble != Trouble::kInterrupted;
     conclude(result, hello.error(), session->vm.console(),

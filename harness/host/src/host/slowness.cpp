@@ -39,4 +39,15 @@ std::string limit_text(Milliseconds limit, double slowness) {
                      slowness);
 }
 
+HostLimit::HostLimit(Milliseconds usual, double slowness)
+    : slowness_(slowness), limit_(std::llround(static_cast<double>(usual.count()) * slowness)) {}
+
+std::string HostLimit::explain(const std::string& doing) const {
+  return fmt::format("{} ({}; --time-scale gives more time)", doing, limit_text(limit_, slowness_));
+}
+
+std::string HostLimit::explain_if_expired(const std::string& doing) const {
+  return Clock::now() - begin_ < limit_ ? doing : explain(doing);
+}
+
 }  // namespace pinfold::harness
