@@ -11,12 +11,12 @@
 namespace pinfold::harness {
 namespace {
 
-/// An ELF header of a program for amd64, and ELF notes; the rest is missing.
+/// The ELF header of a program for amd64, and ELF notes; the rest is missing.
 std::string amd64_program(const std::string& notes) {
   return std::string(
              "\x7f"
              "ELF") +
-         std::string(14, '\0') + '\x3e' + std::string(9, '\0') + notes;
+         std::string(14, '\0') + '\x3e' + std::string(45, '\0') + notes;
 }
 
 std::string note(const std::string& soname) {
