@@ -20,7 +20,7 @@ void describe(fields::Fields& fields, NoiseSource& source) {
   fields.member("detail", source.detail, "An interrupt's device, a thread's cgroup; \"\": none.");
   fields.member("perSecond", source.per_second, "Interruptions; of a softirq: how often it ran.");
   fields.member("lostMicrosecondsPerSecond", source.lost_us, "Null: the kernel does not count it.");
-  fields.member("remedy", source.remedy, "What removes it; \"\": nothing is known.");
+  fields.member("remedy", source.remedy, "What removes it.");
 }
 
 void describe(fields::Fields& fields, CpuNoise& noise) {

@@ -244,8 +244,9 @@ std::string_view to_string(SourceKind kind) {
 void finish(const NoiseScope& scope, CpuNoise& noise) {
   std::stable_sort(noise.sources.begin(), noise.sources.end(),
                    [](const auto& a, const auto& b) { return a.per_second > b.per_second; });
+  const CpuSet housekeeping = scope.housekeeping - scope.cpus;
   for (NoiseSource& source : noise.sources) {
-    source.remedy = remedy_of(source, noise.cpu, scope.housekeeping);
+    source.remedy = remedy_of(source, noise.cpu, housekeeping);
   }
   noise.score = quiet_score(noise.per_second, noise.lost_us);
 }

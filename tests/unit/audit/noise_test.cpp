@@ -1,10 +1,14 @@
 #include "pinfold/noise/noise.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "pinfold/fields/json.hpp"
 #include "pinfold/noise/fields.hpp"
@@ -238,6 +242,125 @@ TEST(Remedy, NamesWhatRemovesEachSource) {
     const std::string remedy = remedy_of(one, CpuId{2}, CpuSet{0, 1});
     EXPECT_NE(remedy.find(part), std::string::npos) << one.name << ": " << remedy;
     EXPECT_EQ(remedy.find('{'), std::string::npos) << remedy;
+  }
+}
+
+/// The CPUs that are measured are never where to move something to.
+TEST(Remedy, NeverNamesTheMeasuredCpus) {
+  NoiseSample after = sample_at(1);
+  after.interrupts = table_of("36", 5, 5);
+  after.threads = {thread_of(60, "sshd", "/sys/fs/cgroup/system.slice/ssh.service", 5),
+                   kernel_thread_of(9, "kswapd0", 5)};
+  const auto remedies = [&](const CpuSet& housekeeping) {
+    std::string all;
+    const NoiseReport report = measure(sample_at(0), after, {CpuSet{2, 3}, {}, housekeeping});
+    for (const CpuNoise& noise : report.cpus) {
+      for (const NoiseSource& source : noise.sources) all += source.remedy + "\n";
+    }
+    return all;
+  };
+  const std::string some = remedies(CpuSet::range(0, 3));
+  EXPECT_THAT(some, testing::HasSubstr("echo 0-1 > /proc/irq/36/smp_affinity_list"));
+  EXPECT_THAT(some, testing::HasSubstr("ssh.service AllowedCPUs=0-1'"));
+  EXPECT_THAT(some, testing::HasSubstr("'taskset -pc 0-1 $(pgrep -x kswapd0)'"));
+  EXPECT_THAT(some, testing::Not(testing::HasSubstr("-3")));
+  EXPECT_THAT(remedies(CpuSet{2, 3}), testing::HasSubstr("echo CPUS > /proc/irq/36/"));
+}
+
+TEST(Remedy, HasNoNameInACommandThatAShellWouldRead) {
+  const NoiseSource thread{SourceKind::kKernelThread, "rcu$(reboot)", "", 1, std::nullopt};
+  EXPECT_THAT(remedy_of(thread, CpuId{2}, CpuSet{0}), testing::HasSubstr("taskset -pc 0 PID"));
+  const NoiseSource task{SourceKind::kTask, "a", "/user.slice/a';reboot;'.service", 1,
+                         std::nullopt};
+  EXPECT_THAT(remedy_of(task, CpuId{2}, CpuSet{0}), testing::HasSubstr("--runtime UNIT Allowed"));
+}
+
+/// Rows of a virtual and a physical PC with Linux 6.1 to 7.1, and of an arm64 server with 6.12.
+constexpr const char* kRowsOfX86 =
+    "           CPU0       CPU2\n"
+    " 24:          1          0  IO-APIC   5-edge      ACPI:Ged\n"
+    "NMI:          0          1   Non-maskable interrupts\n"
+    "LOC:          0          1   Local timer interrupts\n"
+    "SPU:          0          1   Spurious interrupts\n"
+    "PMI:          0          1   Performance monitoring interrupts\n"
+    "IWI:          0          1   IRQ work interrupts\n"
+    "RTR:          0          1   APIC ICR read retries\n"
+    "PLT:          0          1   Platform interrupts\n"
+    "RES:          0          1   Rescheduling interrupts\n"
+    "CAL:          0          1   Function call interrupts\n"
+    "TLB:          0          1   TLB shootdowns\n"
+    "TRM:          0          1   Thermal event interrupts\n"
+    "THR:          0          1   Threshold APIC interrupts\n"
+    "DFR:          0          1   Deferred Error APIC interrupts\n"
+    "MCE:          0          1   Machine check exceptions\n"
+    "MCP:          0          1   Machine check polls\n"
+    "HYP:          0          1   Hypervisor callback interrupts\n"
+    "HRE:          0          1   Hyper-V reenlightenment interrupts\n"
+    "HVS:          0          1   Hyper-V stimer0 interrupts\n"
+    "ERR:          0\n"
+    "PIN:          0          1   Posted-interrupt notification event\n"
+    "NPI:          0          1   Nested posted-interrupt event\n"
+    "PIW:          0          1   Posted-interrupt wakeup event\n"
+    "PMN:          0          1   Posted MSI notification event\n"
+    "VPMI:         0          1   Perf Guest Mediated PMI\n";
+constexpr const char* kRowsOfArm64 =
+    "           CPU0       CPU2\n"
+    " 11:          0          1     GICv3  27 Level     arch_timer\n"
+    " 14:          0          1     GICv3  23 Level     arm-pmu\n"
+    " 31:          0          1   ITS-MSI 16384 Edge      virtio0-config\n"
+    "IPI0:         0          1       Rescheduling interrupts\n"
+    "IPI1:         0          1       Function call interrupts\n"
+    "IPI2:         0          1       CPU stop interrupts\n"
+    "IPI3:         0          1       CPU stop NMIs\n"
+    "IPI4:         0          1       Timer broadcast interrupts\n"
+    "IPI5:         0          1       IRQ work interrupts\n"
+    "IPI6:         0          1       CPU backtrace interrupts\n"
+    "IPI7:         0          1       KGDB roundup interrupts\n"
+    "Err:          0\n";
+
+/// Returns the remedies of the rows of a table that count something on CPU 2, by row.
+std::map<std::string, std::string> remedies_of_rows(const char* rows) {
+  NoiseSample after = sample_at(1);
+  after.interrupts = parse_counts(rows);
+  std::map<std::string, std::string> remedies;
+  for (const NoiseSource& source : noise_between(sample_at(0), after).sources) {
+    remedies[source.name] = source.remedy;
+  }
+  return remedies;
+}
+
+TEST(Remedy, EachRowOfInterruptsHasOne) {
+  const auto of_x86 = remedies_of_rows(kRowsOfX86);
+  const auto of_arm64 = remedies_of_rows(kRowsOfArm64);
+  EXPECT_EQ(of_x86.size(), 23U);
+  EXPECT_EQ(of_arm64.size(), 11U);
+  for (const auto& remedies : {of_x86, of_arm64}) {
+    for (const auto& [row, remedy] : remedies) {
+      EXPECT_NE(remedy, "") << row;
+      EXPECT_EQ(remedy.find('{'), std::string::npos) << row << ": " << remedy;
+    }
+  }
+}
+
+TEST(Remedy, IsTheSameForTheSameInterruptOfEachArchitecture) {
+  const auto of_x86 = remedies_of_rows(kRowsOfX86);
+  const auto of_arm64 = remedies_of_rows(kRowsOfArm64);
+  EXPECT_EQ(of_arm64.at("IPI0"), of_x86.at("RES"));
+  EXPECT_EQ(of_arm64.at("IPI1"), of_x86.at("CAL"));
+  EXPECT_EQ(of_arm64.at("IPI5"), of_x86.at("IWI"));
+  EXPECT_THAT(of_x86.at("VPMI"), testing::HasSubstr("no setting is known"));
+  std::set<std::string> different;
+  for (const auto& [row, remedy] : of_arm64) different.insert(remedy);
+  EXPECT_EQ(different.size(), of_arm64.size() - 1) << "both CPU stops have the same";
+}
+
+TEST(Remedy, KnowsTheHandlersThatTracesName) {
+  for (const auto& [handler, part] : {std::pair{"reschedule", "wake threads here"},
+                                      {"call_function_single", "call functions"},
+                                      {"irq_work", "caused by other interrupts"},
+                                      {"deferred_error", "the part to replace"}}) {
+    const NoiseSource source{SourceKind::kKernelInterrupt, handler, "", 1, std::nullopt};
+    EXPECT_THAT(remedy_of(source, CpuId{2}, {}), testing::HasSubstr(part)) << handler;
   }
 }
 

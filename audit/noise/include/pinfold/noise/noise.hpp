@@ -38,7 +38,8 @@ struct NoiseScope {
   /// The cgroup of each CPU's owner, as an absolute directory. On a CPU without an owner, every
   /// thread of a process is noise.
   std::map<CpuId, std::string> owners = {};
-  CpuSet housekeeping = {};  ///< CPUs that may be interrupted, for remedies; empty: unknown
+  /// CPUs that may be interrupted, for remedies, which never name `cpus`; empty: unknown.
+  CpuSet housekeeping = {};
 };
 
 /// Compares two samples of the same machine. Counters that began after the first sample count from

@@ -28,7 +28,7 @@ struct NoiseSource {
   std::string detail = {};        ///< of an interrupt its device, of a thread its cgroup; "": none
   double per_second = 0;          ///< interruptions; of a softirq: how often it ran
   std::optional<double> lost_us;  ///< microseconds lost per second; nullopt: not counted by kernel
-  std::string remedy = {};        ///< what removes it; "": nothing is known
+  std::string remedy = {};        ///< what removes it
 
   friend bool operator==(const NoiseSource&, const NoiseSource&) = default;
 };
