@@ -1,5 +1,7 @@
 #include "pinfold/noise/osnoise.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -89,6 +91,18 @@ bool set_name(std::string_view named, TracedInterruption& traced) {
   return id.has_value();
 }
 
+/// Returns the kind of an interrupt by its handler. Those of a CPU itself, or between CPUs, have no
+/// number: x86 traces them by name, arm64 has one handler for all.
+SourceKind kind_of_handler(std::string_view name) {
+  constexpr std::array<std::string_view, 11> kOfKernel = {
+      "IPI",          "call_function",  "call_function_single", "deferred_error",
+      "error_apic",   "irq_work",       "reschedule",           "spurious_apic",
+      "thermal_apic", "threshold_apic", "x86_platform_ipi"};
+  if (name == "local_timer" || name == "arch_timer") return SourceKind::kTimer;
+  const bool is_of_kernel = std::find(kOfKernel.begin(), kOfKernel.end(), name) != kOfKernel.end();
+  return is_of_kernel ? SourceKind::kKernelInterrupt : SourceKind::kInterrupt;
+}
+
 SourceKind kind_of_thread(std::string_view name) {
   if (name.starts_with("kworker/")) return SourceKind::kWorkqueue;
   const bool is_per_cpu = name.starts_with("ksoftirqd/") || name.starts_with("migration/") ||
@@ -109,6 +123,7 @@ std::optional<TracedInterruption> parse_event(SourceKind kind, std::string_view 
   if (kind == SourceKind::kKernelInterrupt) return traced;
   if (!set_name(fields, traced)) return std::nullopt;
   if (kind == SourceKind::kTask) traced.kind = kind_of_thread(traced.name);
+  if (kind == SourceKind::kInterrupt) traced.kind = kind_of_handler(traced.name);
   return traced;
 }
 
@@ -117,20 +132,32 @@ struct TracedSum {
   std::int64_t count = 0;
   std::chrono::nanoseconds lasted{0};
 };
-using TracedSource = std::tuple<CpuId, SourceKind, std::string>;
+/// CPU, kind, name and detail of a NoiseSource.
+using TracedSource = std::tuple<CpuId, SourceKind, std::string, std::string>;
+
+/// Returns the source of an interruption. That of a device has its number as name, as in a
+/// measurement.
+TracedSource source_of(const TracedInterruption& traced) {
+  if (traced.kind != SourceKind::kInterrupt) return {traced.cpu, traced.kind, traced.name, ""};
+  return {traced.cpu, traced.kind, std::to_string(traced.id), traced.name};
+}
 
 /// A trace, summed.
 struct TraceSums {
   std::map<TracedSource, TracedSum> sources;
+  std::size_t events = 0;  ///< of all CPUs and threads
   std::optional<std::chrono::nanoseconds> first;
   std::chrono::nanoseconds last{0};
 
-  void add(const TracedInterruption& traced) {
-    TracedSum& sum = sources[{traced.cpu, traced.kind, traced.name}];
-    ++sum.count;
-    sum.lasted += traced.lasted;
+  void see(const TracedInterruption& traced) {
+    ++events;
     first = std::min(first.value_or(traced.at), traced.at);
     last = std::max(last, traced.at + traced.lasted);
+  }
+  void add(const TracedInterruption& traced) {
+    TracedSum& sum = sources[source_of(traced)];
+    ++sum.count;
+    sum.lasted += traced.lasted;
   }
 };
 
@@ -140,7 +167,9 @@ TraceSums sums_of(std::string_view trace, const std::set<std::int64_t>& own, con
     const std::string_view line = trace.substr(0, trace.find('\n'));
     trace.remove_prefix(std::min(trace.size(), line.size() + 1));
     const auto traced = parse_osnoise(line);
-    if (!traced || !cpus.contains(traced->cpu)) continue;
+    if (!traced) continue;
+    sums.see(*traced);
+    if (!cpus.contains(traced->cpu)) continue;
     if (traced->kind == SourceKind::kTask && own.contains(traced->id)) continue;
     sums.add(*traced);
   }
@@ -148,11 +177,11 @@ TraceSums sums_of(std::string_view trace, const std::set<std::int64_t>& own, con
 }
 
 /// Adds a source to the noise of its CPU. Softirqs run at the end of an interrupt: see measure().
-void add_sum(SourceKind kind, const std::string& name, const TracedSum& sum, double seconds,
-             CpuNoise& noise) {
+void add_sum(const TracedSource& source, const TracedSum& sum, double seconds, CpuNoise& noise) {
+  const auto& [cpu, kind, name, detail] = source;
   const double rate = static_cast<double>(sum.count) / seconds;
   const double lost = std::chrono::duration<double, std::micro>(sum.lasted).count() / seconds;
-  noise.sources.push_back({kind, name, "", rate, lost});
+  noise.sources.push_back({kind, name, detail, rate, lost});
   if (kind != SourceKind::kSoftirq) noise.per_second += rate;
   noise.lost_us += lost;
 }
@@ -169,16 +198,22 @@ std::optional<TracedInterruption> parse_osnoise(std::string_view line) {
   return std::nullopt;
 }
 
-NoiseReport traced_noise(std::string_view trace, const std::set<std::int64_t>& own,
-                         const NoiseScope& scope) {
+Result<NoiseReport> traced_noise(std::string_view trace, const std::set<std::int64_t>& own,
+                                 const NoiseScope& scope) {
   const TraceSums sums = sums_of(trace, own, scope.cpus);
   NoiseReport report{sums.last - sums.first.value_or(sums.last)};
+  if (sums.events < 2 || report.duration.count() <= 0) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the trace has {} osnoise event{}: expected the trace file of tracefs "
+                            "with at least two at different times, such as '... irq_noise: "
+                            "local_timer:236 start 100.000000000 duration 1500 ns'",
+                            sums.events, sums.events == 1 ? "" : "s"));
+  }
   const double seconds = std::chrono::duration<double>(report.duration).count();
   for (const CpuId cpu : scope.cpus) {
     CpuNoise noise{cpu};
     for (const auto& [source, sum] : sums.sources) {
-      const auto& [of_cpu, kind, name] = source;
-      if (of_cpu == cpu && seconds > 0) add_sum(kind, name, sum, seconds, noise);
+      if (std::get<CpuId>(source) == cpu) add_sum(source, sum, seconds, noise);
     }
     finish(scope, noise);
     report.cpus.push_back(std::move(noise));

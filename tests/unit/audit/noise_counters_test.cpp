@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -70,7 +71,11 @@ TEST(Osnoise, ReadsEveryEvent) {
   using ns = std::chrono::nanoseconds;
   const std::vector<TraceCase> cases = {
       {" <idle>-0 [003] d.h1. 12.5: irq_noise: local_timer:236 start 12.400 duration 1500 ns\n",
-       {SourceKind::kInterrupt, CpuId{3}, "local_timer", 236, ns(12'400'000'000), ns(1500)}},
+       {SourceKind::kTimer, CpuId{3}, "local_timer", 236, ns(12'400'000'000), ns(1500)}},
+      {" x-1 [000] d.h1. 12.5: irq_noise: reschedule:253 start 12.4 duration 9 ns",
+       {SourceKind::kKernelInterrupt, CpuId{0}, "reschedule", 253, ns(12'400'000'000), ns(9)}},
+      {" x-1 [000] d.h1. 12.5: irq_noise: virtio2-input.0:38 start 12.4 duration 9 ns",
+       {SourceKind::kInterrupt, CpuId{0}, "virtio2-input.0", 38, ns(12'400'000'000), ns(9)}},
       {" a-[9]-7 [010] ..s1. 12.5: softirq_noise:    TIMER:1 start 12.4 duration 20 ns",
        {SourceKind::kSoftirq, CpuId{10}, "TIMER", 1, ns(12'400'000'000), ns(20)}},
       {" x-1 [000] ..... 12.5: thread_noise: kworker/3:1:99 start 12.4 duration 25000 ns",
@@ -96,10 +101,11 @@ TEST(Osnoise, IsSummedOverTheTimeOfTheTrace) {
       " a-1 [002] ..s1. 10.5: softirq_noise: TIMER:1 start 10.600000000 duration 1000 ns\n"
       " a-1 [002] ..... 10.9: thread_noise: dsp:50 start 10.700000000 duration 9000 ns\n"
       " a-1 [002] ..... 12.0: thread_noise: sshd:60 start 11.999990000 duration 10000 ns\n";
-  const NoiseReport report = traced_noise(trace, {50}, {CpuSet{2}});
-  EXPECT_EQ(report.duration, std::chrono::seconds(2));
-  ASSERT_EQ(report.cpus.size(), 1U);
-  const CpuNoise& noise = report.cpus[0];
+  const auto report = traced_noise(trace, {50}, {CpuSet{2}});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->duration, std::chrono::seconds(2));
+  ASSERT_EQ(report->cpus.size(), 1U);
+  const CpuNoise& noise = report->cpus[0];
   ASSERT_EQ(noise.sources.size(), 3U);
   EXPECT_EQ(noise.sources[0].name, "local_timer");
   EXPECT_DOUBLE_EQ(noise.sources[0].per_second, 1);
@@ -109,10 +115,40 @@ TEST(Osnoise, IsSummedOverTheTimeOfTheTrace) {
   EXPECT_EQ(noise.score, quiet_score(1.5, 7.5));
 }
 
-TEST(Osnoise, SaysNothingWithoutEvents) {
-  const NoiseReport report = traced_noise("# tracer: nop\n", {}, {CpuSet{2}});
-  EXPECT_EQ(report.duration.count(), 0);
-  EXPECT_EQ(report.cpus.at(0).score, 100);
+/// Such a trace is not silence: something else was traced, or nothing.
+TEST(Osnoise, RejectsATraceWithoutEvents) {
+  const std::string event = " x-1 [002] d.h1. 9.5: irq_noise: a:1 start 9.4 duration 0 ns\n";
+  for (const std::string& trace :
+       {std::string(), std::string("x\n"), std::string("# tracer: nop\n"),
+        std::string(" x-1 [002] d.h1. 1.0: sched_switch: prev=1\n"), event, event + event}) {
+    const auto report = traced_noise(trace, {}, {CpuSet{2}});
+    ASSERT_FALSE(report) << trace;
+    EXPECT_EQ(report.error().code, ErrorCode::kInvalidArgument) << trace;
+    EXPECT_THAT(report.error().message, testing::HasSubstr("expected the trace file of tracefs"));
+  }
+}
+
+TEST(Osnoise, ACpuWithoutEventsIsQuietIfAnotherOneHasSome) {
+  const auto report = traced_noise(
+      " x-1 [003] d.h1. 9.5: irq_noise: a:1 start 9.0 duration 5 ns\n"
+      " x-1 [003] d.h1. 9.5: irq_noise: a:1 start 9.5 duration 5 ns\n",
+      {}, {CpuSet{2}});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->cpus.at(0).score, 100);
+}
+
+TEST(Osnoise, NamesADevicesInterruptByItsNumber) {
+  const auto report = traced_noise(
+      " x-1 [002] d.h1. 9.5: irq_noise: eth0:38 start 9.0 duration 5 ns\n"
+      " x-1 [002] d.h1. 9.5: irq_noise: local_timer:236 start 9.5 duration 5 ns\n",
+      {}, {CpuSet{2}, {}, CpuSet{0, 2}});
+  ASSERT_TRUE(report) << report.error().message;
+  const auto& sources = report->cpus.at(0).sources;
+  ASSERT_EQ(sources.size(), 2U);
+  EXPECT_EQ(sources[1].kind, SourceKind::kTimer);
+  EXPECT_EQ(sources[0].name, "38");
+  EXPECT_EQ(sources[0].detail, "eth0");
+  EXPECT_THAT(sources[0].remedy, testing::HasSubstr("echo 0 > /proc/irq/38/smp_affinity_list"));
 }
 
 TEST(Osnoise, RejectsOtherLines) {

@@ -132,6 +132,20 @@ Result<std::set<std::int64_t>> threads_of_owners(const std::string& root,
   return threads;
 }
 
+/// Warns of CPUs without an event: a trace does not say which CPUs were traced.
+void warn_of_untraced(const noise::NoiseReport& report) {
+  CpuSet silent;
+  for (const noise::CpuNoise& noise : report.cpus) {
+    if (noise.sources.empty()) silent.insert(noise.cpu);
+  }
+  if (silent.empty()) return;
+  const auto them = one_or_more(silent, "it", "them");
+  warn(
+      fmt::format("the trace has no event of {}: nothing interrupted {}, or {} not in "
+                  "'osnoise/cpus'",
+                  cpus_named(silent), them, one_or_more(silent, "it was", "they were")));
+}
+
 Result<noise::NoiseReport> report_of(const NoiseOptions& options, const noise::NoiseScope& scope) {
   const std::string& root = options.agent.sysfs;
   if (options.trace.empty()) {
@@ -139,7 +153,10 @@ Result<noise::NoiseReport> report_of(const NoiseOptions& options, const noise::N
   }
   PINFOLD_LET(const auto trace, read_input(options.trace));
   PINFOLD_LET(const auto own, threads_of_owners(root, scope));
-  return noise::traced_noise(trace, own, scope);
+  PINFOLD_LET_WRAP(auto report, noise::traced_noise(trace, own, scope),
+                   fmt::format("--trace '{}'", options.trace));
+  warn_of_untraced(report);
+  return report;
 }
 
 Result<ExitStatus> run(const NoiseOptions& options) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "pinfold/base/result.hpp"
 #include "pinfold/noise/noise.hpp"
 #include "pinfold/noise/source.hpp"
 #include "pinfold/types/ids.hpp"
@@ -26,14 +27,16 @@ struct TracedInterruption {
 };
 
 /// Parses a line of tracefs' trace file: an event irq_noise, softirq_noise, thread_noise or
-/// nmi_noise; nullopt for any other line. A thread is a kWorkqueue, kKernelThread or kTask by its
-/// name only.
-/// Source: include/trace/events/osnoise.h of Linux 5.14 to 7.1.
+/// nmi_noise; nullopt for any other line. An interrupt is a kTimer or kKernelInterrupt by the name
+/// of its handler, a thread is a kWorkqueue, kKernelThread or kTask by its name only. Source:
+/// include/trace/events/osnoise.h of Linux 5.14 to 7.1, arch/x86/kernel/trace.c.
 [[nodiscard]] std::optional<TracedInterruption> parse_osnoise(std::string_view line);
 
-/// Sums the events of a trace file for the CPUs of a scope, from its first to its last event.
-/// `own`: threads that are not noise. A trace of fewer than two events gives no result.
-[[nodiscard]] NoiseReport traced_noise(std::string_view trace, const std::set<std::int64_t>& own,
-                                       const NoiseScope& scope);
+/// Sums the events of a trace file for the CPUs of a scope, from the first to the last event of any
+/// CPU. `own`: threads that are not noise. Errors: kInvalidArgument if the trace has fewer than two
+/// events, or all of them are at one moment: silence cannot be told from a trace of something else.
+[[nodiscard]] Result<NoiseReport> traced_noise(std::string_view trace,
+                                               const std::set<std::int64_t>& own,
+                                               const NoiseScope& scope);
 
 }  // namespace pinfold::noise
