@@ -98,8 +98,12 @@ class KernelKnobs final : public KnobStore {
   [[nodiscard]] Result<std::string> read_irqbalance() const;
   [[nodiscard]] Result<void> move_thread(const Knob& knob, const CpuSet& cpus) const;
   [[nodiscard]] Result<void> write_file(const Knob& knob, const std::string& value);
+  [[nodiscard]] Result<void> write_unit(const std::string& unit, const CpuSet& cpus);
 
   std::string root_;
+  /// The unit that systemd has not answered for since the units were last read; "": none. Each
+  /// question to a silent systemd makes a container wait.
+  mutable std::string unanswered_;
   PartitionWriter partitions_;
   mutable OpenFiles interrupts_;
   mutable Irqbalance irqbalance_;
@@ -216,6 +220,7 @@ Result<std::string> KernelKnobs::read_irqbalance() const {
 }
 
 Result<void> KernelKnobs::read(KnobKind kind, KnobValues& values) const {
+  if (kind == KnobKind::kUnit) unanswered_.clear();
   for (std::string& name : names_of(kind)) {
     Knob knob{kind, std::move(name)};
     auto value = read_one(knob);
@@ -272,6 +277,18 @@ Result<void> KernelKnobs::write_file(const Knob& knob, const std::string& value)
                                 to_string(knob))});
 }
 
+Result<void> KernelKnobs::write_unit(const std::string& unit, const CpuSet& cpus) {
+  if (!unanswered_.empty()) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("systemd: AllowedCPUs={} of '{}' is not set, because systemd has not "
+                            "answered for '{}': the next reconciliation asks again",
+                            cpus.to_string(), unit, unanswered_));
+  }
+  auto written = write_unit_cpus(root_, unit, cpus);
+  if (!written && written.error().sys_errno == EAGAIN) unanswered_ = unit;
+  return written;
+}
+
 Result<void> KernelKnobs::write(const Knob& knob, const std::string& value) {
   const bool is_list = knob.kind == KnobKind::kIrqbalance || knob.kind == KnobKind::kUnit ||
                        knob.kind == KnobKind::kKernelThread;
@@ -281,7 +298,7 @@ Result<void> KernelKnobs::write(const Knob& knob, const std::string& value) {
   }
   if (!is_list) return write_file(knob, value);
   PINFOLD_LET(const auto cpus, cpus_of(knob, value, {}));
-  if (knob.kind == KnobKind::kUnit) return write_unit_cpus(root_, knob.name, cpus);
+  if (knob.kind == KnobKind::kUnit) return write_unit(knob.name, cpus);
   if (knob.kind == KnobKind::kKernelThread) return move_thread(knob, cpus);
   return irqbalance_.write_banned(cpus);
 }

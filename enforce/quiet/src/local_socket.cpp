@@ -16,7 +16,8 @@ constexpr suseconds_t kTimeoutUs = 200'000;
 
 tl::unexpected<Error> no_answer(int error, const char* what) {
   if (error == EAGAIN || error == EWOULDBLOCK) {
-    return fail(ErrorCode::kUnsupported, fmt::format("{}: no answer within 0.2 s", what));
+    return fail(
+        Error{ErrorCode::kUnsupported, EAGAIN, fmt::format("{}: no answer within 0.2 s", what)});
   }
   return fail_errno(error, what);
 }

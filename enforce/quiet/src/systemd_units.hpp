@@ -18,7 +18,8 @@ namespace pinfold::quiet {
 [[nodiscard]] std::string read_unit_cpus(const std::string& root, const std::string& unit);
 
 /// Sets the CPUs of a unit until the next boot; empty: any.
-/// Errors: kUnsupported if systemd does not answer or refuses; kNotFound without a bus; kIo.
+/// Errors: kUnsupported if systemd refuses, with EAGAIN if it does not answer; kNotFound without a
+/// bus; kIo.
 [[nodiscard]] Result<void> write_unit_cpus(const std::string& root, const std::string& unit,
                                            const CpuSet& cpus);
 

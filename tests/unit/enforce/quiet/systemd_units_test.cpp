@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "partition_file.hpp"
+#include "pinfold/quiet/knob_store.hpp"
 #include "temp_dir.hpp"
 #include "unix_listener.hpp"
 
@@ -141,6 +142,49 @@ TEST_F(SystemdUnits, NameWhatSystemdRefuses) {
   EXPECT_EQ(written.error().message,
             "systemd: set AllowedCPUs=0 of 'system.slice': refused: "
             "org.freedesktop.DBus.Error.AccessDenied");
+}
+
+/// A start, or a reconciliation, waits for it once, not once for each unit.
+TEST_F(SystemdUnits, AreNotSetAgainByASystemdThatDoesNotAnswer) {
+  for (const char* const unit : {"init.scope", "system.slice", "user.slice"}) {
+    dir_.write(std::string("sys/fs/cgroup/") + unit + "/cpuset.cpus", "\n");
+  }
+  dir_.write("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
+  const test::UnixListener silent(dir_ / "run/dbus/system_bus_socket");
+  const auto knobs = kernel_knobs(dir_.path());
+  for (int reconciliation = 0; reconciliation < 2; ++reconciliation) {
+    KnobValues values;
+    ASSERT_TRUE(knobs->read(KnobKind::kUnit, values));
+    ASSERT_EQ(values.size(), 3U);
+    std::string messages;
+    for (const auto& [knob, value] : values) {
+      const auto written = knobs->write(knob, "0-1");
+      ASSERT_FALSE(written);
+      EXPECT_EQ(written.error().code, ErrorCode::kUnsupported);
+      messages += written.error().message + "\n";
+    }
+    EXPECT_EQ(messages,
+              "systemd: set AllowedCPUs=0-1 of 'init.scope': receive: no answer within 0.2 s\n"
+              "systemd: AllowedCPUs=0-1 of 'system.slice' is not set, because systemd has not "
+              "answered for 'init.scope': the next reconciliation asks again\n"
+              "systemd: AllowedCPUs=0-1 of 'user.slice' is not set, because systemd has not "
+              "answered for 'init.scope': the next reconciliation asks again\n");
+    EXPECT_TRUE(silent.accept());
+    EXPECT_FALSE(silent.accept()) << reconciliation;
+  }
+}
+
+TEST_F(SystemdUnits, AreAllAskedForIfSystemdOnlyRefuses) {
+  dir_.write("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
+  const auto knobs = kernel_knobs(dir_.path());
+  for (int i = 0; i < 2; ++i) {
+    const FakeBus bus(dir_ / "run/dbus/system_bus_socket", "Refused");
+    const auto written = knobs->write({KnobKind::kUnit, "system.slice"}, "0");
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().message,
+              "systemd: set AllowedCPUs=0 of 'system.slice': refused: Refused");
+    std::filesystem::remove(dir_ / "run/dbus/system_bus_socket");
+  }
 }
 
 /// A container's group with a kernel that isolates it, unless systemd or nothing writes.
