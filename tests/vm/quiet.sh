@@ -13,6 +13,11 @@
 #                    power of two, "longest CPU MICROSECONDS" and "event KIND COUNT" (gaps_picture draws them)
 #   named PROGRAM CGROUP CPU   runs it on this CPU beside an executed command and a service, while interrupts and
 #                    unbound work are produced, and prints which kinds of noise 'pinfold noise' names
+#   house CPUS       moves every process of user space outside of Pinfold's groups there, as systemd's AllowedCPUs does
+#   remains PROGRAM CGROUP CPU...   runs it on each of these CPUs while interrupts and unbound work are produced, and
+#                    prints what 'left' does for these CPUs
+#   left FILE [KIND...]   prints "nothing else" if a report of 'pinfold noise' has only sources that
+#                    docs/cookbook/quiet-cpus.md says remain, of these kinds or any; otherwise fails and prints the others
 #   events CPU...    prints the interrupts and the unbound work of CPUs in that time, with how often each came
 #   came KIND...     prints which of these kinds of events came to the CPUs of the program, or "none"
 
@@ -166,6 +171,60 @@ named() {
   echo "named:$found"
 }
 
+house() {
+  for process in /proc/[0-9]*; do
+    readlink "$process/exe" >/dev/null || continue
+    grep -q /pinfold/ "$process/cgroup" || taskset -apc "$1" "${process#/proc/}" >/dev/null
+  done 2>/dev/null
+  echo moved
+}
+
+# Rows "KIND PATTERN" of the table in the section "What remains".
+remaining() {
+  sed -n '/^### What remains/,/^## /s/^| `\([a-z-]*\)` | \([^|]*\)|.*/\1 \2/p' /test/quiet-cpus.md |
+    awk '{ for (i = 2; i <= NF; ++i) { gsub(/[`,]/, "", $i); sub("/N", "/[0-9]+", $i); print $1, $i } }'
+}
+
+left() {
+  local report=$1 kind name
+  shift
+  remaining >/tmp/remaining
+  [ -s /tmp/remaining ] || { echo "no table in quiet-cpus.md"; exit 1; }
+  [ "$(grep -c '"quietScore"' "$report")" -gt 0 ] || { echo "no report"; exit 1; }
+  sed -n -e 's/^ *"\(kind\|name\)": "\(.*\)",*$/\1 \2/p' "$report" |
+    awk -v kinds="$*" '$1 == "kind" { kind = $2 }
+      $1 == "name" { $1 = ""; if (kinds == "" || index(" " kinds " ", " " kind " ")) print kind $0 }' |
+    sort -u >/tmp/sources
+  while read -r kind name; do
+    if [ "$kind" = interrupt ]; then
+      may_move "/proc/irq/$name/smp_affinity_list" || continue
+    elif awk -v kind="$kind" -v name="$name" '$1 == kind && ($2 == "all" || name ~ "^" $2) { found = 1 }
+        END { exit !found }' /tmp/remaining; then
+      continue
+    fi
+    echo "$kind $name"
+  done </tmp/sources >/tmp/others
+  [ ! -s /tmp/others ] || { cat /tmp/others; exit 1; }
+  echo "nothing else"
+}
+
+# remains PROGRAM CGROUP CPU...
+remains() {
+  local program=$1 group=$2
+  shift 2
+  rm -f /tmp/end
+  # The container's first process starts all of them: others would be executed commands.
+  sh -c "echo \$\$ >'$group/cgroup.procs'
+    for cpu in $*; do taskset -c \$cpu '$program' 8 & done
+    wait" >/dev/null &
+  produce &
+  sleep 1
+  pinfold noise "$(echo "$@" | tr ' ' ,)" --config /etc/pinfold/config.yaml --for 4000 -o json >/tmp/noise
+  touch /tmp/end
+  wait
+  left /tmp/noise
+}
+
 came() {
   local kind found=
   for kind; do
@@ -196,6 +255,9 @@ case $1 in
   disturbed) shift; disturbed "$@" ;;
   facts) shift; facts "$@" ;;
   named) shift; named "$@" ;;
+  house) house "$2" ;;
+  remains) shift; remains "$@" ;;
+  left) shift; left "$@" ;;
   events) shift; events "$@" ;;
   came) shift; came "$@" ;;
 esac
