@@ -12,6 +12,7 @@
 
 #include "output.hpp"
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/api/quiet_note.hpp"
 
 namespace pinfold::tools {
 
@@ -111,11 +112,13 @@ std::vector<std::string> missing_devices(const Machine& machine, const std::stri
   return sentences;
 }
 
-Result<PodDocuments> read_pod_files(const std::vector<std::string>& files, RejectedPods rejected) {
+Result<PodFiles> read_pod_files(const std::vector<std::string>& files, RejectedPods rejected) {
   PodCollector collector(UnknownFields::kRefuse, rejected);
+  std::vector<std::string> quiet;
   for (const std::string& file : files) {
     PINFOLD_LET(const auto text, read_input(file));
     PINFOLD_TRY(collector.add_text(text, input_name(file)));
+    for (std::string& note : quiet_notes_in(text)) quiet.push_back(std::move(note));
   }
   PINFOLD_LET(auto read, std::move(collector).finish());
   for (const std::string& note : read.notes) warn(note);
@@ -123,7 +126,7 @@ Result<PodDocuments> read_pod_files(const std::vector<std::string>& files, Rejec
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("no pod in {}: expected at least one", input_names(files)));
   }
-  return Result<PodDocuments>(std::move(read));
+  return PodFiles{std::move(read), std::move(quiet)};
 }
 
 Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,

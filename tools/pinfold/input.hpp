@@ -32,11 +32,14 @@ namespace pinfold::tools {
 [[nodiscard]] std::vector<std::string> missing_devices(const Machine& machine,
                                                        const std::string& machine_file,
                                                        const PodSpec& pod);
+struct PodFiles : PodDocuments {
+  std::vector<std::string> quiet_notes = {};  ///< see quiet_notes(), for a caller that admits pods
+};
 /// Reads the pods of all files, and which of the files each is in, with the API server's defaults:
 /// see pinfold::read_pods, whose notes are printed as warnings. Checks all files before it returns
 /// any pod. Errors: kInvalidArgument with file and document number, or if the files have no pod.
-[[nodiscard]] Result<PodDocuments> read_pod_files(const std::vector<std::string>& files,
-                                                  RejectedPods rejected = RejectedPods::kSkip);
+[[nodiscard]] Result<PodFiles> read_pod_files(const std::vector<std::string>& files,
+                                              RejectedPods rejected = RejectedPods::kSkip);
 /// Returns the pods alone. Errors: the same.
 [[nodiscard]] Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files,
                                                      RejectedPods rejected = RejectedPods::kSkip);

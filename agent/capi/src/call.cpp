@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/api/quiet_note.hpp"
 #include "pinfold/api/validation.hpp"
 #include "pinfold/text/document.hpp"
 
@@ -74,6 +75,7 @@ Result<ManifestPod> read_manifest(const char* manifest) {
   PINFOLD_TRY(validate(pod));
   ManifestPod read{std::move(pod), {}};
   if (std::string note = template_note(document); !note.empty()) read.notes.push_back(note);
+  for (std::string& note : quiet_notes(document)) read.notes.push_back(std::move(note));
   return read;
 }
 

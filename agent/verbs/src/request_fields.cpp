@@ -6,6 +6,7 @@
 
 #include "pinfold/api/fields.hpp"
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/api/quiet_note.hpp"
 #include "pinfold/api/validation.hpp"
 #include "pinfold/enforce/fields.hpp"
 #include "pinfold/machine/fields.hpp"
@@ -38,18 +39,28 @@ class Manifests final : public fields::ListAccess {
   void append() override {}
   void visit(std::size_t index, Fields& fields) override {
     fields.foreign({"Pod", kPodDoc, [&] { return to_json(pods_[index]); },
-                    [&](const nlohmann::json& value) { return collector_.add(value, ""); }});
+                    [&](const nlohmann::json& value) {
+                      for (std::string& note : quiet_notes(value))
+                        quiet_.push_back(std::move(note));
+                      return collector_.add(value, "");
+                    }});
   }
   void visit_sample(Fields& fields) override {
     PodSpec sample;
     fields::visit(fields, sample);
   }
-  [[nodiscard]] Result<PodDocuments> finish() { return std::move(collector_).finish(); }
+  /// Returns the pods, with notes about all that was read.
+  [[nodiscard]] Result<PodDocuments> finish() {
+    auto read = std::move(collector_).finish();
+    if (read) read->notes.insert(read->notes.end(), quiet_.begin(), quiet_.end());
+    return read;
+  }
 
  private:
   static constexpr const char* kPodDoc = "A v1 Pod of Kubernetes.";
   std::vector<PodSpec>& pods_;
   PodCollector collector_{UnknownFields::kIgnore};
+  std::vector<std::string> quiet_;
 };
 
 void describe_value(Fields& fields, Manifests& manifests) { fields.list(manifests); }

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "pinfold/api/quiet_note.hpp"
 #include "pinfold/api/validation.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
@@ -327,6 +328,44 @@ void PodCollector::skip(const nlohmann::json& document, const std::string& place
   ++foreign_count_;
   out_.notes.push_back(fmt::format("{} {} is neither a pod nor a known workload: skipped",
                                    printable(text_of(document, "kind")), name_of(document)));
+}
+
+std::string quiet_note(std::string_view pod) {
+  return fmt::format(
+      "pod {}: its annotation {} has no effect: only the service's NRI plugin reads it; the "
+      "setting "
+      "'quiet' of the service applies",
+      printable(pod), kQuietAnnotation);
+}
+
+std::vector<std::string> quiet_notes(const nlohmann::json& document) {
+  std::vector<std::string> notes;
+  const auto add = [&](const nlohmann::json& one) {
+    const auto pod = as_pod(one);
+    const nlohmann::json metadata = pod ? metadata_of(*pod) : nlohmann::json::object();
+    const nlohmann::json* const annotations = member(metadata, "annotations");
+    if (annotations == nullptr || !annotations->is_object()) return;
+    if (annotations->contains(kQuietAnnotation)) notes.push_back(quiet_note(name_of(*pod)));
+  };
+  if (!is_list(document)) {
+    add(document);
+    return notes;
+  }
+  const nlohmann::json* const items = member(document, "items");
+  if (items == nullptr || !items->is_array()) return notes;
+  for (const nlohmann::json& item : *items) add(item);
+  return notes;
+}
+
+std::vector<std::string> quiet_notes_in(std::string_view yaml_or_json) {
+  std::vector<std::string> notes;
+  if (yaml_or_json.find(kQuietAnnotation) == std::string_view::npos) return notes;
+  const auto documents = parse_documents(yaml_or_json);
+  if (!documents) return notes;
+  for (const nlohmann::json& document : *documents) {
+    for (std::string& note : quiet_notes(document)) notes.push_back(std::move(note));
+  }
+  return notes;
 }
 
 Result<PodDocuments> read_pods(std::string_view yaml_or_json, std::string_view name) {

@@ -9,6 +9,7 @@
 
 #include "pinfold/api/amounts.hpp"
 #include "pinfold/api/config.hpp"
+#include "pinfold/api/quiet_note.hpp"
 
 namespace pinfold {
 namespace {
@@ -108,6 +109,36 @@ TEST(PodDocuments, AreFoundInListsOfEveryKind) {
   EXPECT_EQ(read(list), "w [Deployment 'default/w': its pod template is read as one pod]");
   EXPECT_EQ(read(R"({"kind": "List", "items": [)" + list + "]}").substr(0, 2), "w ");
   EXPECT_EQ(read(pod_text("a") + "\n" + pod_text("b") + "\n"), "a b ");
+}
+
+/// For callers that admit pods without NRI, where the annotation would be ignored silently.
+TEST(PodDocuments, HaveANoteForEachAnnotationThatOnlyNriReads) {
+  const auto metadata = [](const std::string& name, const std::string& annotation) {
+    return R"({"name": ")" + name + R"(", "annotations": {")" + annotation + R"(": "system"}})";
+  };
+  const std::string spec = R"("spec": {"containers": [{"name": "c"}]}})";
+  const std::string pod =
+      R"({"kind": "Pod", "metadata": )" + metadata("a", "pinfold.io/quiet") + ", " + spec;
+  const std::string other =
+      R"({"kind": "Pod", "metadata": )" + metadata("b", "x.io/quiet") + ", " + spec;
+  const std::string workload =
+      R"({"kind": "Deployment", "metadata": {"name": "w"}, "spec": {"template": {"metadata": )" +
+      metadata("t", "pinfold.io/quiet") + ", " + spec + "}}";
+  const std::string note =
+      "its annotation pinfold.io/quiet has no effect: only the service's NRI plugin reads it; the "
+      "setting 'quiet' of the service applies";
+  using testing::ElementsAre;
+  using testing::IsEmpty;
+  EXPECT_THAT(quiet_notes_in(pod + "\n---\n" + other + "\n---\n" + workload),
+              ElementsAre("pod 'default/a': " + note, "pod 'default/w': " + note));
+  EXPECT_THAT(quiet_notes_in(R"({"kind": "List", "items": [)" + other + ", " + pod + "]}"),
+              ElementsAre("pod 'default/a': " + note));
+  for (const std::string& text :
+       {other, std::string("pinfold.io/quiet"), std::string("{pinfold.io/quiet"),
+        std::string(R"({"metadata": {"annotations": "pinfold.io/quiet"}})"),
+        std::string(R"({"kind": "List", "items": "pinfold.io/quiet"})")}) {
+    EXPECT_THAT(quiet_notes_in(text), IsEmpty()) << text;
+  }
 }
 
 TEST(PodDocuments, LeaveOutWhatHasNoPods) {

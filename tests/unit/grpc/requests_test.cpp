@@ -38,6 +38,17 @@ TEST(Requests, APodIsReadAsAUserWritesIt) {
   EXPECT_TRUE(admit.wants_trace);
 }
 
+TEST(Requests, AnAnnotationThatOnlyNriReadsIsWarnedOf) {
+  v1::AdmitRequest request;
+  request.set_manifest(
+      "{kind: Pod, metadata: {name: web, annotations: {pinfold.io/quiet: isolated}}, spec: "
+      "{containers: [{name: c}]}}");
+  const auto action = to_action(request);
+  ASSERT_TRUE(action.has_value()) << action.error().message;
+  EXPECT_THAT(std::get<verbs::Admit>(*action).warnings,
+              testing::ElementsAre(HasSubstr("annotation pinfold.io/quiet has no effect")));
+}
+
 struct BadManifest {
   const char* manifest;
   const char* message;

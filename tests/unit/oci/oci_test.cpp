@@ -45,6 +45,20 @@ std::string error_of(const json& annotations) {
   return made ? "no error" : made.error().message;
 }
 
+TEST(HookRequest, NotesAnAnnotationThatOnlyNriReads) {
+  const auto own = request({{"io.pinfold.cpu", "1"}, {"pinfold.io/quiet", "system"}});
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_THAT(own->notes,
+              testing::ElementsAre(testing::HasSubstr("pinfold.io/quiet has no effect")));
+  const auto of_file =
+      request({{"io.pinfold.pod-file", "/pods/db.yaml"}, {"io.pinfold.container", "c"}},
+              "{kind: Pod, metadata: {name: a, annotations: {pinfold.io/quiet: system}}, spec: "
+              "{containers: [{name: c}]}}");
+  ASSERT_TRUE(of_file) << of_file.error().message;
+  EXPECT_THAT(of_file->notes, testing::ElementsAre(testing::HasSubstr("pod 'default/a': its")));
+  EXPECT_THAT(request({{"io.pinfold.cpu", "1"}})->notes, testing::IsEmpty());
+}
+
 TEST(HookState, IsRead) {
   const auto state = parse_hook_state(
       R"({"ociVersion":"1.0.2","id":"c","status":"creating","pid":42,"bundle":"/b","annotations":{"a":"b"}})");

@@ -308,6 +308,15 @@ TEST(Protocol, SkipsFinishedPodsOfSeveral) {
             "pod 'default/done' has finished (Failed): skipped");
 }
 
+TEST(Protocol, WarnsOfAnAnnotationThatOnlyNriReads) {
+  const auto call = decode_call(
+      R"({"admit":{"manifests":[{"metadata":{"name":"a","annotations":{"pinfold.io/quiet":"system"}},)"
+      R"("spec":{"containers":[{"name":"c"}]}}]}})");
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_THAT(std::get<verbs::Admit>(call->action).warnings,
+              testing::ElementsAre(HasSubstr("annotation pinfold.io/quiet has no effect")));
+}
+
 TEST(Protocol, RefusesAFinishedPodAlone) {
   const std::string manifest = R"("manifest":)" + pod_with("a", R"("phase":"Succeeded")");
   for (const std::string& line :

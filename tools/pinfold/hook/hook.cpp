@@ -78,6 +78,10 @@ Result<void> create(const HookState& state, const HookRequest& request,
                 verbs::AdmitHooked{request.pod, {request.container, directory}, process.id()});
 }
 
+void warn_of(const HookRequest& request) {
+  for (const std::string& note : request.notes) warn(note);
+}
+
 Result<void> handle(const HookState& state, const HookOptions& options) {
   PINFOLD_LET(const auto stage, stage_of(state.status));
   const bool is_created = stage == HookStage::kCreateRuntime;
@@ -85,7 +89,10 @@ Result<void> handle(const HookState& state, const HookOptions& options) {
   PINFOLD_LET(const auto request, read_request(state, validation, [&](const std::string& path) {
                 return read_pod_file(path, options.pod_file_dirs);
               }));
-  if (is_created) return create(state, request, options);
+  if (is_created) {
+    warn_of(request);
+    return create(state, request, options);
+  }
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   return answer(session, request, verbs::RemoveHooked{{request.pod.uid, request.container}});
 }
@@ -96,6 +103,7 @@ Result<verbs::OwnResources> prepare(const HookState& state, const HookOptions& o
   PINFOLD_LET(const auto request, read_request(state, validation, [&](const std::string& path) {
                 return read_pod_file(path, options.pod_file_dirs);
               }));
+  warn_of(request);
   PINFOLD_LET(const auto creator, enforce::LiveProcess::open(::getppid()));
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   auto prepared = session.execute<verbs::PreparedContainer>(

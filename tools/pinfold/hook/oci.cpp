@@ -9,6 +9,7 @@
 
 #include "pinfold/agent/assigned_files.hpp"
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/api/quiet_note.hpp"
 #include "pinfold/checkpoint/go_dump.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
@@ -108,7 +109,7 @@ Result<HookRequest> request_of_file(const HookState& state, const std::string& t
                 fmt::format("annotation {}: '{}': expected the name of a container in '{}'",
                             kContainer, printable(container), printable(path)));
   }
-  return HookRequest{*std::move(pod), std::move(container), path};
+  return HookRequest{*std::move(pod), std::move(container), path, quiet_notes_in(text)};
 }
 
 Result<void> check_annotations(const HookState& state) {
@@ -269,6 +270,9 @@ Result<HookRequest> read_request(
   if (!state.annotations.contains(kPodFile)) {
     PINFOLD_LET(auto request, request_of_annotations(state));
     PINFOLD_TRY(check_pod(request.pod, validation));
+    if (state.annotations.contains(std::string(kQuietAnnotation))) {
+      request.notes.push_back(quiet_note("of this container"));
+    }
     return request;
   }
   PINFOLD_LET_WRAP(auto text, read_file(annotation(state, kPodFile)),

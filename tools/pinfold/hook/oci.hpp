@@ -60,9 +60,10 @@ enum class HookStage { kCreateRuntime, kPoststop };
 
 /// The pod and container that the annotations of a container describe.
 struct HookRequest {
-  PodSpec pod;            ///< with defaults applied
-  std::string container;  ///< name of the container in the pod
-  std::string pod_file;   ///< the source of the pod; "": the annotations
+  PodSpec pod;                          ///< with defaults applied
+  std::string container;                ///< name of the container in the pod
+  std::string pod_file;                 ///< the source of the pod; "": the annotations
+  std::vector<std::string> notes = {};  ///< what its author should know
 };
 /// Whether a pod is checked as the API server does.
 enum class Validation { kOn, kOff };

@@ -175,7 +175,9 @@ void print_found_profile(const agent::NodeAgent& agent) {
 
 Result<ExitStatus> run(const AdmitOptions& options) {
   const auto reading = options.agent.dry_run ? RejectedPods::kDecide : RejectedPods::kSkip;
-  PINFOLD_LET(const auto pods, read_pods(options.files, reading));
+  PINFOLD_LET(const auto read, read_pod_files(options.files, reading));
+  const std::vector<PodSpec>& pods = read.pods;
+  for (const std::string& note : read.quiet_notes) warn(note);
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   const agent::NodeAgent& agent = session.view();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pinfold/api/pod_documents.hpp"
+#include "pinfold/api/quiet_note.hpp"
 #include "valid_text.hpp"
 
 namespace pinfold::grpc {
@@ -19,6 +20,7 @@ Result<PodDocuments> read_manifest(const std::string& manifest, bool is_validate
     return fail(ErrorCode::kInvalidArgument, fmt::format("{}", fmt::join(read.notes, "; ")));
   }
   if (!is_validated) PINFOLD_TRY(validate_all(read.pods));
+  for (std::string& note : quiet_notes_in(manifest)) read.notes.push_back(std::move(note));
   return read;
 }
 

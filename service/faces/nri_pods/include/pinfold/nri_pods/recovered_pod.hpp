@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/api/quiet_note.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/quiet/quiet_level.hpp"
 
@@ -17,10 +18,6 @@ namespace pinfold::nri {
 inline constexpr std::string_view kResourcesAnnotation = "pinfold.io/resources";
 /// Annotation of the resource annotator of containers/nri-plugins: resources by container.
 inline constexpr std::string_view kAnnotatorAnnotation = "noderesource.dev/resources";
-
-/// Annotation of a pod with how quiet its exclusive CPUs are: "off", "interrupts", "system" or
-/// "isolated".
-inline constexpr std::string_view kQuietAnnotation = "pinfold.io/quiet";
 
 /// The source of a value.
 enum class ValueOrigin {
