@@ -172,10 +172,12 @@ void QuietKnobs::report_unquiet(const Knob& knob, const QuietDesired& desired, E
 }
 
 /// Reports that a knob could not be written, unless the value in effect is off quiet CPUs: every PC
-/// has interrupts that cannot move and may use any CPU, but go to the first one.
+/// has interrupts that cannot move and may use any CPU, but go to the first one. A value that could
+/// not be restored is reported in any case.
 void QuietKnobs::report_failed(const Knob& knob, const QuietDesired& desired, Error error) {
   const auto refused = refused_.find(knob);
-  if (refused != refused_.end()) {
+  const bool restores = plan_.has_value();  // only give_back() writes while there is a plan
+  if (!restores && refused != refused_.end()) {
     const auto cpus = not_left(knob, refused->second.effective, desired);
     if (cpus && cpus->empty()) return;
   }

@@ -170,6 +170,64 @@ TEST_F(QuietOfAgent, SwitchingItOffRestoresAtTheFirstChange) {
   EXPECT_EQ(knobs_.values, before_);
 }
 
+TEST_F(QuietOfAgent, RestoresWithoutAReconciliation) {
+  NodeAgent agent = open(QuietLevel::kSystem);
+  admit(agent);
+  ASSERT_NE(knobs_.values, before_);
+  const auto report = agent.restore_knobs();
+  EXPECT_THAT(report.unquiet, testing::IsEmpty());
+  EXPECT_EQ(knobs_.values, before_);
+  EXPECT_THAT(agent.kept_knobs(), testing::IsEmpty());
+  EXPECT_EQ(world_.cpus("poda/c"), "1-3") << "the container keeps its CPUs";
+}
+
+/// As `pinfold quiet --restore` does after a service was killed.
+TEST_F(QuietOfAgent, RestoresWhatAnotherProcessHasLeft) {
+  {
+    NodeAgent agent = open(QuietLevel::kSystem);
+    admit(agent);
+  }
+  NodeAgent agent = open(QuietLevel::kOff);
+  EXPECT_THAT(agent.kept_knobs(), testing::SizeIs(2));
+  (void)agent.restore_knobs();
+  EXPECT_EQ(knobs_.values, before_);
+  EXPECT_THAT(agent.kept_knobs(), testing::IsEmpty());
+}
+
+TEST_F(QuietOfAgent, DoesNotRestoreWhatAnotherProgramHasChanged) {
+  {
+    NodeAgent agent = open(QuietLevel::kSystem);
+    admit(agent);
+  }
+  knobs_.values[kIrq] = "5";
+  NodeAgent agent = open(QuietLevel::kOff);
+  (void)agent.restore_knobs();
+  EXPECT_EQ(knobs_.values.at(kIrq), "5");
+  EXPECT_EQ(knobs_.values.at(kQueue), before_.at(kQueue));
+  EXPECT_THAT(agent.kept_knobs(), testing::IsEmpty());
+}
+
+TEST_F(QuietOfAgent, NamesWhatItCannotRestoreAndKeepsItsRecord) {
+  NodeAgent agent = open(QuietLevel::kSystem);
+  admit(agent);
+  const std::string quiet = knobs_.values.at(kIrq);
+  knobs_.fixed = {kIrq};
+  const auto report = agent.restore_knobs();
+  EXPECT_THAT(report.unquiet, testing::Contains(testing::Key(kIrq)));
+  EXPECT_EQ(knobs_.values.at(kIrq), quiet);
+  EXPECT_THAT(agent.kept_knobs(), ElementsAre(testing::Key(kIrq)));
+  knobs_.fixed = {};
+  (void)agent.restore_knobs();
+  EXPECT_EQ(knobs_.values, before_);
+}
+
+TEST_F(QuietOfAgent, HasNothingToRestoreIfItNeverChangedAnything) {
+  NodeAgent agent = open(QuietLevel::kOff);
+  admit(agent);
+  EXPECT_THAT(agent.restore_knobs().unquiet, testing::IsEmpty());
+  EXPECT_EQ(opened_, 0);
+}
+
 TEST_F(QuietOfAgent, AKillInTheMiddleIsRestored) {
   struct Killed {};
   for (int at = 0; at < 2; ++at) {

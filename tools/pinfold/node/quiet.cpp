@@ -111,8 +111,10 @@ cli::Command quiet_command() {
   command.add(agent_arguments(options->agent));
   command.add(
       {output_option(options->agent.output),
-       {"--restore", &options->restores,
-        "Restore the original values, except those that another program has changed since"}});
+       {.name = "--restore",
+        .target = &options->restores,
+        .help = "Restore the original values, except those that another program has changed since",
+        .excludes = {"--no-enforce"}}});
   command.sections = {
       {"Examples",
        {{"pinfold quiet",
