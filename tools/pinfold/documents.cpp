@@ -35,8 +35,23 @@ void describe(Fields& fields, StatusDocument& document) {
   fields.may_lack("comparison", document.comparison, "Null: no service in mode observe runs here.");
   fields.may_lack("podResources", document.pod_resources, "Null: no service serves it.");
   fields.may_lack("load", document.load, "Share of time that each CPU was busy; with --watch.");
-  fields.may_lack("noise", document.noise,
+  fields.may_lack("interrupts", document.interrupts,
                   "Interrupts of exclusive CPUs since the line before; null: not measured.");
+}
+
+void describe(Fields& fields, InterruptedCpu& interrupted) {
+  fields.type("InterruptedCpu", "The interrupts of a CPU; without threads, so without a score.");
+  fields.member("cpu", interrupted.cpu, "");
+  fields.member("interruptsPerSecond", interrupted.per_second, "");
+  fields.member("lostMicrosecondsPerSecond", interrupted.lost_us,
+                "As far as the kernel counts them.");
+  fields.member("sources", interrupted.sources, "The most frequent first.");
+}
+
+void describe(Fields& fields, InterruptReport& report) {
+  fields.type("Interrupts", "The interrupts of CPUs.");
+  fields.member("durationSeconds", report.duration, "How long the CPUs were measured.");
+  fields.member("cpus", report.cpus, "Ascending.");
 }
 
 void describe(Fields& fields, AuditedNode& document) {

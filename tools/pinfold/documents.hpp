@@ -26,12 +26,25 @@
 /// What the commands print with `-o json`: docs/json.md.
 namespace pinfold::tools {
 
+/// What is measured without reading threads: see NoiseMeter. It has no quiet score, which counts
+/// threads as well.
+struct InterruptedCpu {
+  CpuId cpu;
+  double per_second = 0;                         ///< interrupts
+  double lost_us = 0;                            ///< microseconds that they took, per second
+  std::vector<noise::NoiseSource> sources = {};  ///< the most frequent first
+};
+struct InterruptReport {
+  std::chrono::nanoseconds duration{0};   ///< between the two samples
+  std::vector<InterruptedCpu> cpus = {};  ///< ascending
+};
+
 struct StatusDocument {
   agent::NodeStatus node;
   std::optional<verbs::Comparison> comparison;
   std::optional<verbs::PodResourcesSocket> pod_resources;
-  std::map<std::string, double> load;       ///< by CPU, with --watch
-  std::optional<noise::NoiseReport> noise;  ///< likewise; nullopt: not measured
+  std::map<std::string, double> load;         ///< by CPU, with --watch
+  std::optional<InterruptReport> interrupts;  ///< likewise; nullopt: not measured
 };
 
 struct AuditedNode {

@@ -37,21 +37,28 @@ std::string summary_of(const noise::CpuNoise& noise) {
                      noise.lost_us, noise.score);
 }
 
-std::vector<std::string> noise_facts(const noise::NoiseReport& report) {
+std::vector<std::string> interrupt_facts(const InterruptReport& report) {
   std::vector<std::string> facts;
-  for (const noise::CpuNoise& noise : report.cpus) {
+  for (const InterruptedCpu& one : report.cpus) {
     facts.push_back(
-        fmt::format("{}: {:.0f}/s, score {}", noise.cpu.value, noise.per_second, noise.score));
+        fmt::format("{}: {:.0f}/s, {:.0f} us/s lost", one.cpu.value, one.per_second, one.lost_us));
   }
   return facts;
 }
 
-std::optional<noise::NoiseReport> NoiseMeter::read(const noise::NoiseScope& scope) {
+std::optional<InterruptReport> InterruptMeter::read(const noise::NoiseScope& scope) {
   if (root_.empty()) return std::nullopt;
   auto now = noise::read_counters(root_);
   if (!now) return std::nullopt;
   now->runs.clear();  // without threads the owner's own would count
-  auto report = last_ ? std::optional(noise::measure(*last_, *now, scope)) : std::nullopt;
+  std::optional<InterruptReport> report;
+  if (last_) {
+    auto noise = noise::measure(*last_, *now, scope);
+    report.emplace().duration = noise.duration;
+    for (noise::CpuNoise& one : noise.cpus) {
+      report->cpus.push_back({one.cpu, one.per_second, one.lost_us, std::move(one.sources)});
+    }
+  }
   last_ = *std::move(now);
   return report;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "documents.hpp"
 #include "pinfold/agent/status.hpp"
 #include "pinfold/noise/noise.hpp"
 
@@ -24,19 +25,19 @@ namespace pinfold::tools {
 /// Returns "312 interruptions/s, 640 us/s lost, quiet score 47".
 [[nodiscard]] std::string summary_of(const noise::CpuNoise& noise);
 
-/// Returns "2: 250/s, score 49" for each CPU.
-[[nodiscard]] std::vector<std::string> noise_facts(const noise::NoiseReport& report);
+/// Returns "2: 250/s, 12 us/s lost" for each CPU.
+[[nodiscard]] std::vector<std::string> interrupt_facts(const InterruptReport& report);
 
 /// Measures interrupts from one call to the next. It reads no threads, so that it costs the same on
 /// every machine.
-class NoiseMeter {
+class InterruptMeter {
  public:
   /// `root`: the directory with proc/; "": there is nothing to measure.
-  explicit NoiseMeter(std::string root) : root_(std::move(root)) {}
+  explicit InterruptMeter(std::string root) : root_(std::move(root)) {}
 
   /// Returns the interrupts of each CPU of the scope; nullopt at the first call, or if there is
   /// nothing to measure.
-  [[nodiscard]] std::optional<noise::NoiseReport> read(const noise::NoiseScope& scope);
+  [[nodiscard]] std::optional<InterruptReport> read(const noise::NoiseScope& scope);
 
  private:
   std::string root_;

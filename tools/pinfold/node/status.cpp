@@ -176,15 +176,15 @@ Result<std::string> names_text(const StatusOptions& options, const agent::NodeAg
 }
 
 /// Returns a line about the exclusive CPUs; "" if there is nothing to say.
-std::string noise_text(const std::optional<noise::NoiseReport>& noise, const Style& style) {
-  if (!noise || noise->cpus.empty()) return "";
-  return "\nInterrupts of exclusive CPUs ('pinfold noise' has all sources):\n" +
-         facts_text(noise_facts(*noise), style);
+std::string interrupts_text(const std::optional<InterruptReport>& report, const Style& style) {
+  if (!report || report->cpus.empty()) return "";
+  return "\nInterrupts of exclusive CPUs ('pinfold noise' has all sources and the quiet score):\n" +
+         facts_text(interrupt_facts(*report), style);
 }
 
 /// What is measured from one frame to the next.
 struct Meters {
-  NoiseMeter noise;
+  InterruptMeter interrupts;
   std::optional<forecast::MemoryWatch> memory;  ///< nullopt: nothing is measured
 };
 
@@ -208,7 +208,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
                               Meters& meters) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   PINFOLD_LET(const auto view, agent::node_status(agent));
-  const auto noise = meters.noise.read(exclusive_scope(agent, view));
+  const auto interrupts = meters.interrupts.read(exclusive_scope(agent, view));
   const ExitStatus status = view.ok ? kYes : kNo;
   Picture picture = picture_of(agent, view, live_root(options.agent));
   if (!options.svg.empty()) {
@@ -219,7 +219,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
   const bool is_names = options.agent.output == OutputFormat::kName;
   const auto service = is_names ? std::nullopt : read_service(options.agent);
   if (options.agent.output == OutputFormat::kJson) {
-    StatusDocument document{view, std::nullopt, std::nullopt, {}, noise};
+    StatusDocument document{view, std::nullopt, std::nullopt, {}, interrupts};
     if (service) {
       document.comparison = service->comparison;
       if (service->report) document.pod_resources = verbs::pod_resources_of(*service->report);
@@ -234,7 +234,8 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
     return WatchFrame{std::move(names), status};
   }
   picture.load = load;
-  return WatchFrame{status_text(service, agent, view, picture) + noise_text(noise, picture.style) +
+  return WatchFrame{status_text(service, agent, view, picture) +
+                        interrupts_text(interrupts, picture.style) +
                         memory_text(meters, agent, picture.style),
                     status};
 }
@@ -265,14 +266,14 @@ Result<ExitStatus> run(const StatusOptions& options) {
     return fail(ErrorCode::kInvalidArgument, "--pod: only allowed with '-o name'");
   }
   if (!options.watch) {
-    Meters nothing{NoiseMeter(""), std::nullopt};
+    Meters nothing{InterruptMeter(""), std::nullopt};
     PINFOLD_LET(const auto frame, make_frame(options, {}, nothing));
     fmt::print("{}", frame.text);
     return options.agent.output == OutputFormat::kName ? kYes : frame.status;
   }
   const std::string root = live_root(options.agent);
   LoadMeter meter(root);
-  Meters meters{NoiseMeter(root), std::nullopt};
+  Meters meters{InterruptMeter(root), std::nullopt};
   if (!root.empty()) meters.memory.emplace(root);
   return watch_frames(std::chrono::seconds(options.interval_s),
                       [&] { return make_frame(options, meter.read(), meters); });
