@@ -101,14 +101,6 @@ TEST_F(QuietCommands, RestoreSaysWhatToDoWhileTheServiceRuns) {
                                      "'quiet: off' into its settings and restart it"));
 }
 
-/// Otherwise it would change nothing and not say so.
-TEST_F(QuietCommands, RestoreNeedsControlGroups) {
-  admit();
-  const Outcome restore = pinfold("quiet --restore --no-enforce");
-  EXPECT_EQ(restore.status, 2);
-  EXPECT_THAT(restore.err, HasSubstr("--no-enforce"));
-}
-
 /// Without NRI nothing reads it, which must not go unnoticed.
 TEST_F(QuietCommands, AdmitWarnsOfTheAnnotation) {
   admit();

@@ -111,10 +111,8 @@ cli::Command quiet_command() {
   command.add(agent_arguments(options->agent));
   command.add(
       {output_option(options->agent.output),
-       {.name = "--restore",
-        .target = &options->restores,
-        .help = "Restore the original values, except those that another program has changed since",
-        .excludes = {"--no-enforce"}}});
+       {"--restore", &options->restores,
+        "Restore the original values, except those that another program has changed since"}});
   command.sections = {
       {"Examples",
        {{"pinfold quiet",
