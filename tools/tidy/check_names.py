@@ -2,9 +2,9 @@
 """One name for one type: no type name is defined twice in the product, namespaces apart.
 
 Usage: check_names.py SOURCE_FOLDER
-Looks at classes, structs and enumerations of a namespace (not those inside of a class, which bear
-its name), and at the aliases in public headers: an alias must not give a second meaning to the
-name of another public type. Tests, benchmarks and examples may repeat names.
+Looks at classes, structs, unions and enumerations of a namespace (not at those inside a class,
+which have its name before theirs), and at the aliases in public headers: an alias must not give a
+second meaning to the name of another public type. Tests, benchmarks and examples may repeat names.
 """
 
 import collections
@@ -16,7 +16,7 @@ FOLDERS = ["libtopo", "enforce", "checkpoint", "audit", "agent", "service", "too
            "gate"]
 NOISE = re.compile(r'//[^\n]*|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"', re.S)
 DEFINITION = re.compile(
-    r"^(?:template <[^{;]*?>\s*)?(?:struct|class|enum class)\s+(?:\[\[\w+\]\]\s*)?"
+    r"^(?:template <[^{;]*?>\s*)?(?:struct|class|union|enum(?: class| struct)?)\s+(?:\[\[\w+\]\]\s*)?"
     r"([A-Z]\w*)\s*(?:final\s*)?(?::(?!:)[^;{]*)?\{", re.M)
 ALIAS = re.compile(r"^(?:template <[^{;]*?>\s*)?using ([A-Z]\w*) =\s*([^;]+);", re.M)
 

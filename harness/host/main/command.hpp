@@ -12,7 +12,7 @@
 
 namespace pinfold::harness {
 
-enum ExitStatus : int {
+enum HarnessStatus : int {
   kOk = 0,
   kFailed = 1,      ///< a scenario's verdict was not the expected one
   kUsageError = 2,  ///< usage or input error, or interrupted
