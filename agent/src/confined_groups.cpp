@@ -4,6 +4,27 @@
 #include <set>
 #include <utility>
 
+// How it works
+//
+// Foreign groups belong to others, so only what was written here may be changed back. groups_ has
+// each group that was confined, with the cpuset that it had and the one that was written. As long
+// as the group has the latter, it is ours to change. Once it differs, someone else has chosen a
+// cpuset, and the group is dropped from groups_; find() returns it again if it reaches exclusive
+// CPUs.
+//
+// One enforcement takes these steps, between which EnforcedLayout makes and applies the plan:
+//   1. find(), or one of its cheaper forms, returns the groups that the plan has to consider.
+//      add_confined() adds those that were confined earlier: they follow the shared pool.
+//   2. take_given_back() returns steps for groups that are now below an adopted group.
+//   3. learn() records what the plan has done, and returns it as news for the log and the metrics.
+//
+// groups_ is not stored. After a restart, recognize() finds the groups again by the pool of the
+// former agent: a group below a runtime's root with exactly these CPUs was confined by it, and
+// follows the pool from then on.
+//
+// A container's group exists before its start is reported. is_about_to_start() keeps such a group
+// from being confined to the pool while it has only the CPUs of its own container.
+
 namespace pinfold::agent {
 namespace {
 

@@ -24,15 +24,7 @@
 // control groups (EnforcedLayout). Errors come from the steps before and during the commit, and
 // leave everything unchanged. A failure after it is part of a successful answer (not_enforced).
 //
-// reconcile() brings the kernel to the desired state:
-//   1. remove_abandoned() removes or disowns adopted containers without a process, which changes
-//      the state and therefore the desired layout.
-//   2. EnforcedLayout::reconcile() observes all groups, applies the desired layout, and returns
-//      processes that left their group according to the process list of the last reconciliation.
-//   3. The new process list is stored, and pages are moved if that is requested.
-//   4. The effects of offline CPUs are reported as remaining.
-// It is idempotent, and the process list is only a side file: without it, strayed processes are not
-// returned.
+// enforce_again() is the part of a reconciliation that changes no decision (see reconcile.cpp).
 //
 // Invariants: a state is durable before it is applied (except with Unstored::kIsKept), and failures
 // to apply never revert it.

@@ -8,6 +8,25 @@
 #include "pinfold/agent/observed_cgroups.hpp"
 #include "pinfold/enforce/process_table.hpp"
 
+// How it works
+//
+// reconcile() brings the kernel to the desired state:
+//   1. remove_abandoned() removes or disowns adopted containers that have ended, which changes the
+//      state and therefore the desired layout.
+//   2. NodeAgent::enforce_again() enforces that layout. EnforcedLayout::reconcile() observes all
+//      groups, applies the layout, and returns processes that left their group according to the
+//      process list of the last reconciliation. The new list is stored, pages are moved if that is
+//      requested, and quiet CPUs and the files of containers are brought up to date.
+//   3. The report gets what has ended as drift, and the pods and containers that are gone.
+//
+// A container has ended when its group has no process. Some end only with their group: those that
+// had no process yet when their group was adopted, and all where processes may be hidden. A pod that ends with its last adopted container stays as long as processes run in
+// its other groups; end_pods() removes it then, at a later reconciliation.
+//
+// Invariants: it is idempotent. A container is removed only without processes (kRefuse), so a
+// container that starts meanwhile is kept. The process list is only a side file: without it,
+// strayed processes are not returned.
+
 namespace pinfold::agent {
 namespace {
 

@@ -12,6 +12,27 @@
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/types/named.hpp"
 
+// How it works
+//
+// Foreign groups are found in two places, and opened and written in the same way in both:
+// - OwnTree, below the root: the root and each pod's group if they have processes of their own, and
+//   every child whose name Pinfold would not give. Such a child and all groups below it are one
+//   entry; one with an adopted group inside is left out.
+// - OtherTree, below the roots that a runtime uses: every group that has processes and can reach an
+//   exclusive CPU is an entry, and the walk continues below it. It ends at an adopted group, whose
+//   container's plan covers everything in it.
+// "Can reach" is ForeignGroup::reach(): the CPUs that the group has now, or would have if a group
+// above it were widened. In doubt a group counts as used: if its processes cannot be listed, or not
+// all of them, as with threaded groups.
+//
+// Cgroups::apply_foreign() executes one step of a plan. It writes the cpuset and then reads the
+// effective one, because a successful write may leave more than that: the result counts. A group
+// that is gone by then is a success.
+//
+// Invariants: an adopted group is never written here: of the groups below, write_set() leaves out
+// those that are adopted or contain an adopted one (MayWrite). Finding only reads, and nothing here
+// decides which CPUs a group should have: plan() does.
+
 namespace pinfold::enforce {
 namespace {
 
