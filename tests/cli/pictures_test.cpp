@@ -106,14 +106,14 @@ TEST_F(Pictures, WhoNamesOwnerSiblingsAndThreads) {
   NUMA node  0: CPUs 0-3, 1 free
   socket     0, L3 0
 
-Threads here now
-  PID  THREAD  COMMAND      STATE          OF
+Threads on this CPU
+  PID  THREAD  COMMAND      STATE          OWNER
    10      10  db (1) x     running        /sys/fs/cgroup/db.slice
    20      20  sshd         ran here last  /sys/fs/cgroup/system.slice/ssh.service
     2       2  kworker/2:0  ran here last  the kernel
 
-Who may run here
-  WHO                                      ISOLATION  PROCS  THREADS
+What may run here
+  WHAT                                     ISOLATION  PROCS  THREADS
   shop/db/main                             container      0        0
   /sys/fs/cgroup/db.slice                                 1        2  ! not the owner
   /sys/fs/cgroup/system.slice/ssh.service                 1        1  ! not the owner

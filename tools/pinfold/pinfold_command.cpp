@@ -10,39 +10,39 @@ constexpr const char* kHelp = "pinfold help checkpoint verify";
 /// Documents the exit statuses, on which scripts depend.
 cli::Section exit_statuses() {
   return {"Exit status",
-          {{"0", "Success, admitted or equal; also with warnings"},
+          {{"0", "Success (admitted; equal), even if there were warnings"},
            {"1",
             "A negative result, listed below by command. For commands that change containers also: "
             "decided and stored, but not applied to the kernel"},
-           {"1 of admit, explain", "A pod is rejected"},
-           {"1 of audit",
+           {"1 from admit, explain", "A pod is rejected"},
+           {"1 from audit",
             "A finding is at least as severe as --fail-on; with --watch: there was an "
             "overlap"},
-           {"1 of barrier status", "The container runtime does not run the gate"},
-           {"1 of checkpoint convert", "The kubelet would not start with the files"},
-           {"1 of checkpoint diff", "The states differ"},
-           {"1 of checkpoint repair", "Something would be lost, or the kubelet would not start"},
-           {"1 of checkpoint verify", "None of the selected kubelets loads a file"},
-           {"1 of defragment", "No moves that make room for the pod were found"},
-           {"1 of doctor", "There is a problem (warnings do not count)"},
-           {"1 of predict", "No node admits a pod"},
-           {"1 of quiet --restore", "Something could not be restored"},
-           {"1 of reconcile", "Drift remains"},
-           {"1 of reconfigure", "Pods would be removed, and --evict does not permit it"},
-           {"1 of remove", "Processes still run, and --kill was not given"},
-           {"1 of resize", "The resize was rejected; the container's CPUs are unchanged"},
-           {"1 of serve --check", "The service is not live or ready"},
-           {"1 of simulate",
+           {"1 from barrier status", "The container runtime does not run the gate"},
+           {"1 from checkpoint convert", "The kubelet would not start with the files"},
+           {"1 from checkpoint diff", "The states differ"},
+           {"1 from checkpoint repair", "Something would be lost, or the kubelet would not start"},
+           {"1 from checkpoint verify", "None of the selected kubelets loads a file"},
+           {"1 from defragment", "No moves that make room for the pod were found"},
+           {"1 from doctor", "There is a problem (warnings do not count)"},
+           {"1 from predict", "No node admits a pod"},
+           {"1 from quiet --restore", "Something could not be restored"},
+           {"1 from reconcile", "Drift remains"},
+           {"1 from reconfigure", "Pods would be removed, and --evict does not permit it"},
+           {"1 from remove", "Processes still run, and --kill was not given"},
+           {"1 from resize", "The resize was rejected; the container's CPUs are unchanged"},
+           {"1 from serve --check", "The service is not live or ready"},
+           {"1 from simulate",
             "A pod is rejected (with two configurations: only by the second); with --compare: a "
             "vector differs"},
-           {"1 of status", "Drift, or offline CPUs"},
+           {"1 from status", "Drift, or offline CPUs"},
            {"2", "An error; nothing has changed"},
            {"3",
             "An error with unknown outcome: all or part of the change may have been made, for "
             "example because the connection to the service broke or the output could not be "
             "written. The message says why; 'pinfold status' shows the state, and the command can "
             "be repeated"},
-           {"130 of simulate", "Interrupted; the output is incomplete"}}};
+           {"130 from simulate", "Interrupted; the output is incomplete"}}};
 }
 
 }  // namespace

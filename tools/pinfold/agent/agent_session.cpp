@@ -94,7 +94,7 @@ cli::Option socket_option(AgentArguments& options) {
           options.is_query
               ? "Socket of the service. If one runs for the state directory, also shows where it "
                 "serves PodResources and, in mode observe, what differs"
-              : "Socket of the service: if one runs for the state directory, it does the work",
+              : "The service's socket; a service that runs for this state directory does the work",
           "FILE"};
 }
 

@@ -193,8 +193,11 @@ Result<ExitStatus> run_status(const BarrierOptions& options) {
   const bool is_installed = std::all_of(
       edits.begin(), edits.end(), [](const FileEdit& edit) { return edit.before != edit.after; });
   for (const FileEdit& edit : edits) {
-    fmt::print("{} '{}'\n",
-               edit.before != edit.after ? "has the barrier:" : "without it:    ", edit.path);
+    const bool has_gate = edit.before != edit.after;
+    const char* const state = has_gate      ? "runs the gate"
+                              : edit.before ? "does not run the gate"
+                                            : "missing";
+    fmt::print("{}: '{}'\n", state, edit.path);
   }
   return is_installed ? kYes : kNo;
 }
@@ -272,7 +275,7 @@ cli::Command barrier_status_command() {
 cli::Command barrier_command() {
   return {
       .name = "barrier",
-      .help = "Let containers start only on their assigned CPUs, also when NRI fails",
+      .help = "Let containers start only on their assigned CPUs, even when NRI fails",
       .commands = {barrier_install_command(), barrier_remove_command(), barrier_status_command()}};
 }
 

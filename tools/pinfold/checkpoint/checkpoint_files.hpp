@@ -31,8 +31,8 @@ struct StateFile {
 
 /// Reads state files; a directory means all state files in it, including the changes in its
 /// journal. Warns if the journal is newer than a file.
-/// Errors: kNotFound, also for a directory without state files; kInvalidArgument for a file that is
-/// not a CPU or memory manager's, which is named if possible.
+/// Errors: kNotFound, including for a directory without state files; kInvalidArgument for a file
+/// that is not a CPU or memory manager's, which is named if possible.
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
 
 /// Returns the error of a file that cannot be inspected, with its name. Go's message for a file

@@ -390,11 +390,12 @@ Result<RepairPreview> preview_repair(const NodeOptions& node) {
 cli::Command checkpoint_repair_command() {
   auto options = std::make_shared<RepairOptions>();
   options->node.state_dir.clear();  // passed as the argument
-  cli::Command command{"repair",
-                       "Repair state files that a kubelet refuses to load; keeps every assignment "
-                       "that can be saved, also from the control groups of running containers, and "
-                       "a copy of the old files. Writes nothing and exits with status 1 if "
-                       "something would be lost, unless --accept-loss is given"};
+  cli::Command command{
+      "repair",
+      "Repair state files that a kubelet refuses to load; keeps every assignment "
+      "that can be saved, including from the control groups of running "
+      "containers, and keeps a copy of the old files. Writes nothing and exits with status 1 if "
+      "something would be lost, unless --accept-loss is given"};
   command.add({{.name = "DIRECTORY",
                 .target = &options->node.state_dir,
                 .help = "Directory with state files",

@@ -70,7 +70,7 @@ enum class Validation { kOn, kOff };
 /// Returns true if the container has an annotation "io.pinfold.*".
 [[nodiscard]] bool concerns_pinfold(const HookState& state);
 /// Reads the annotations (docs/oci-hook.md). `read_file` returns the contents of a pod file.
-/// Errors: kInvalidArgument with the annotation, also for an unknown "io.pinfold.*"; those of
+/// Errors: kInvalidArgument with the annotation, including for an unknown "io.pinfold.*"; those of
 /// `read_file`. No message quotes the pod file, because the author of a container reads the
 /// message, but may not be permitted to read the file.
 [[nodiscard]] Result<HookRequest> read_request(

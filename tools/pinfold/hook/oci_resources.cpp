@@ -48,7 +48,7 @@ cli::Command oci_resources_command() {
       "Print the part of an OCI config.json that a container of an admitted pod needs: "
       "linux.resources, linux.memoryPolicy and process.execCPUAffinity"};
   cli::Option container = container_option(options->container);
-  container.help = "Name of the container [the only one of the pod]";
+  container.help = "Name of the container [the pod's only container]";
   command.add(agent_arguments(options->agent));
   command.add(
       {output_option(options->agent.output),

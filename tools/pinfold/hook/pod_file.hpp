@@ -15,7 +15,7 @@ namespace pinfold::tools {
 
 /// Reads a regular file of at most 1 MiB below one of `directories`. Follows no link below that
 /// directory, and touches nothing else in the file system.
-/// Errors: kInvalidArgument, also if there is no directory; kUnsupported if the kernel has no
+/// Errors: kInvalidArgument, including if there is no directory; kUnsupported if the kernel has no
 /// openat2 (Linux 5.6); kNotFound, kIo. No error quotes the contents.
 [[nodiscard]] Result<std::string> read_pod_file(const std::string& path,
                                                 const std::vector<std::string>& directories);

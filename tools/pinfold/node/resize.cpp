@@ -112,7 +112,7 @@ cli::Command resize_command() {
   pod.value.clear();
   command.add(agent_arguments(options->agent));
   cli::Option container = container_option(options->container);
-  container.help = "Name of the container; needed if several have exclusive CPUs";
+  container.help = "Name of the container; required if more than one has exclusive CPUs";
   container.suggested_with = "";
   command.add({output_option(options->agent.output),
                dry_run_option(options->agent),

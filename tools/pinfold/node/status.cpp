@@ -302,8 +302,8 @@ cli::Command status_command() {
        svg_option(options->svg),
        {.name = "--watch",
         .target = &options->watch,
-        .help = "Redraw at intervals, with the load of each CPU, until a signal or the key q; "
-                "json: one line each time",
+        .help = "Redraw periodically with each CPU's load until interrupted or q is pressed; "
+                "with -o json print one line per update",
         .excludes = {"--svg"}},
        {.name = "--interval",
         .target = cli::Integer{&options->interval_s, 1, 3600},

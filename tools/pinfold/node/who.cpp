@@ -173,7 +173,7 @@ std::string tasks_text(const Scan& scan, CpuId cpu) {
                    {"THREAD", TextTable::Align::kRight},
                    {"COMMAND"},
                    {"STATE"},
-                   {"OF"}});
+                   {"OWNER"}});
   std::size_t left_out = 0;
   std::size_t shown = 0;
   for (const LinuxTask* task : tasks_on(scan, cpu)) {
@@ -196,7 +196,7 @@ std::string tasks_text(const Scan& scan, CpuId cpu) {
 std::string candidates_text(const Scan& scan, CpuId cpu) {
   const Style style = terminal_style();
   const bool is_exclusive = use_of(scan, cpu) == "exclusive";
-  TextTable table({{"WHO"},
+  TextTable table({{"WHAT"},
                    {"ISOLATION"},
                    {"PROCS", TextTable::Align::kRight},
                    {"THREADS", TextTable::Align::kRight},
@@ -251,8 +251,8 @@ std::string cpu_text(const Scan& scan, CpuId cpu) {
   if (const auto noise = noise_on(scan, cpu)) {
     text += fmt::format("  noise      {}: pinfold noise {}\n", summary_of(*noise), cpu.value);
   }
-  text += "\nThreads here now\n" + tasks_text(scan, cpu);
-  return text + "\nWho may run here\n" + candidates_text(scan, cpu);
+  text += "\nThreads on this CPU\n" + tasks_text(scan, cpu);
+  return text + "\nWhat may run here\n" + candidates_text(scan, cpu);
 }
 
 Result<CpuSet> read_cpus(const WhoOptions& options, const Machine& machine) {
@@ -311,8 +311,8 @@ cli::Command who_command() {
   auto options = std::make_shared<WhoOptions>();
   options->agent.is_query = true;
   cli::Command command{"who",
-                       "Show who owns a CPU: its owner, its siblings, the threads on it now, and "
-                       "who may run there"};
+                       "Show a CPU's owner and siblings, the threads running on it, and what "
+                       "else may run there"};
   command.add(agent_arguments(options->agent));
   command.add({output_option(options->agent.output),
                {.name = "CPUS",
