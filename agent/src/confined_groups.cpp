@@ -23,7 +23,7 @@
 // follows the pool from then on.
 //
 // A container's group exists before its start is reported. is_about_to_start() keeps such a group
-// from being confined to the pool while it has only the CPUs of its own container.
+// from being confined to the pool while it has only the CPUs of its container.
 
 namespace pinfold::agent {
 namespace {

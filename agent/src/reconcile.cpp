@@ -20,8 +20,9 @@
 //   3. The report gets what has ended as drift, and the pods and containers that are gone.
 //
 // A container has ended when its group has no process. Some end only with their group: those that
-// had no process yet when their group was adopted, and all where processes may be hidden. A pod that ends with its last adopted container stays as long as processes run in
-// its other groups; end_pods() removes it then, at a later reconciliation.
+// had no process yet when their group was adopted, and all where processes may be hidden. A pod
+// that ends with its last adopted container stays as long as processes run in its other groups;
+// end_pods() removes it then, at a later reconciliation.
 //
 // Invariants: it is idempotent. A container is removed only without processes (kRefuse), so a
 // container that starts meanwhile is kept. The process list is only a side file: without it,

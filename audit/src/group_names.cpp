@@ -35,7 +35,7 @@ std::optional<QosClass> qos_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// Parses "kubepods-burstable-pod1234_5678.slice", also with the prefix of a cgroup root.
+/// Parses "kubepods-burstable-pod1234_5678.slice", even with the prefix of a cgroup root.
 std::optional<KubeletGroup> parse_pod_slice(std::string_view name) {
   if (!name.ends_with(kSlice)) return std::nullopt;
   name.remove_suffix(kSlice.size());

@@ -9,7 +9,7 @@
 namespace pinfold::audit {
 namespace {
 
-/// Finds the kubelet with the lowest process id, also inside a container; if there is none, the
+/// Finds the kubelet with the lowest process id, even inside a container; if there is none, the
 /// program that contains or starts one.
 std::optional<KubeletHost> find_process(const Tree& tree, ObservedKubelet& kubelet,
                                         Problems& problems) {

@@ -369,7 +369,7 @@ Result<void> Store::drop_record() {
   return recover();
 }
 
-/// Removes everything after `size` from the journal, also if an earlier attempt stopped half way.
+/// Removes everything after `size` from the journal, even if an earlier attempt stopped half way.
 Result<void> Store::cut_journal(std::size_t size) {
   const std::string name(kJournalFileName);
   PINFOLD_LET(auto bytes, fs_->read(name));

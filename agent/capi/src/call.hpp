@@ -42,7 +42,7 @@ class CallbackFailure final : public std::runtime_error {
 /// Checks that a pointer is not NULL. Errors: kInvalidArgument, "NAME is NULL".
 [[nodiscard]] Result<void> require(const void* pointer, const char* name);
 
-/// Checks that a path is a directory. Errors: kInvalidArgument, also for NULL.
+/// Checks that a path is a directory. Errors: kInvalidArgument, including for NULL.
 [[nodiscard]] Result<void> require_directory(const char* path);
 
 /// Checks flags. Errors: kUnsupported if a flag is not one of `known`.

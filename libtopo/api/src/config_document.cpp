@@ -605,7 +605,7 @@ Result<ConfigDocument> document_of_flags(const FlagsText& read, std::string_view
   return Result<ConfigDocument>(std::move(found));
 }
 
-/// Returns the flags in a call of EKS' bootstrap.sh, also in a part of MIME user data.
+/// Returns the flags in a call of EKS' bootstrap.sh, even in a part of MIME user data.
 Result<ConfigDocument> read_bootstrap(std::string_view text) {
   KubeletFlags flags;
   for (const std::string& value : option_values(split_words(text), kBootstrapFlags)) {

@@ -91,7 +91,7 @@ CpuPolicyOptions cpu_options(std::uint32_t options) {
           .prefer_align_cpus_by_uncorecache = has(PINFOLD_PREFER_ALIGN_CPUS_BY_UNCORECACHE)};
 }
 
-/// Returns nullopt for two strategies, also for one with PREFER_MOST_ALLOCATED_NUMA_NODE.
+/// Returns nullopt for two strategies, or for one with PREFER_MOST_ALLOCATED_NUMA_NODE.
 std::optional<NumaAllocationStrategy> strategy_of(std::uint32_t options) {
   const bool is_most = (options & PINFOLD_NUMA_ALLOCATION_MOST_ALLOCATED) != 0;
   const bool is_least = (options & PINFOLD_NUMA_ALLOCATION_LEAST_ALLOCATED) != 0;

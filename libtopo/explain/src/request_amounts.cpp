@@ -21,7 +21,7 @@ constexpr std::size_t kMostCombined =
 
 Quantity whole(std::int64_t count) { return Quantity::of(count, Quantity::Format::kDecimalSi); }
 
-/// Returns the sums of all subsets, also of the empty one. With more than kMostCombined amounts:
+/// Returns the sums of all subsets, including the empty one. With more than kMostCombined amounts:
 /// each alone, and the sums of the largest ones.
 std::set<Quantity> sums_of(std::vector<Quantity> amounts) {
   std::set<Quantity> sums = {Quantity{}};

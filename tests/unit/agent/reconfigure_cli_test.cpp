@@ -105,7 +105,7 @@ TEST_F(ReconfigureCli, AppliesAndGoesBack) {
   EXPECT_EQ(get("state/config.yaml"), kOld);
 }
 
-/// A resize never takes the CPUs of the admission, also after a reconfiguration that is undone.
+/// A resize never takes the CPUs of the admission, even after a reconfiguration that is undone.
 TEST_F(ReconfigureCli, GivesBackTheCpusOfTheAdmission) {
   ASSERT_EQ(run("remove --pod default/web " + machine_).status, 0);
   ASSERT_EQ(cpus("db"), "1");

@@ -44,7 +44,7 @@ class GateRuntime : public testing::TestWithParam<const char*> {
     const auto control = run();
     if (control.status != 0) {
       GTEST_SKIP() << GetParam()
-                   << " starts no container here, also without the gate: " << control.err;
+                   << " starts no container here, even without the gate: " << control.err;
     }
     ASSERT_EQ(ran_on(), everywhere()) << "the control must run unplaced";
   }

@@ -8,7 +8,7 @@
 /// Checks what Pinfold and a kubelet with a static policy need from a machine.
 namespace pinfold::audit {
 
-/// Runs all checks; returns the worst first. Pure.
+/// Runs all checks; returns the most severe first. Pure.
 [[nodiscard]] Checks check_system(const ObservedSystem& system);
 
 /// Returns the object that `pinfold doctor -o json` prints: docs/doctor.md.

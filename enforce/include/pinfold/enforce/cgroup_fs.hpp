@@ -24,7 +24,7 @@ class CgroupFiles {
                                                  const std::string& file) = 0;
 };
 
-/// The same, also for writing: the only access to control groups.
+/// The same, for reading and writing: the only access to control groups.
 class CgroupFs : public CgroupFiles {
  public:
   /// Creates one group; its parent must exist. Succeeds if the group exists already.

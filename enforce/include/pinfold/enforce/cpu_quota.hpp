@@ -18,8 +18,8 @@ struct CpuQuota {
 
   friend bool operator==(const CpuQuota&, const CpuQuota&) = default;
 };
-/// Reads the quota. Errors: kNotFound if the controller is not enabled for the group; kIo, also for
-/// unexpected content.
+/// Reads the quota. Errors: kNotFound if the controller is not enabled for the group; kIo,
+/// including for unexpected content.
 [[nodiscard]] Result<CpuQuota> read_cpu_quota(const GroupReader& group);
 /// Sets or removes the limit. Errors: kNotFound, kIo.
 [[nodiscard]] Result<void> write_cpu_quota(const Group& group, const CpuQuota& quota);

@@ -57,7 +57,8 @@ struct GroupReader {
   [[nodiscard]] Result<std::optional<std::uint64_t>> huge_page_limit(const std::string& size) const;
 };
 
-/// The same, also for writing. Only Cgroups makes one, and only for callers that may change it.
+/// The same, for reading and writing. Only Cgroups makes one, and only for callers that may change
+/// it.
 struct Group : GroupReader {
   /// Returns the file system of a part of this group.
   [[nodiscard]] static CgroupFs& fs(const Part& part) { return static_cast<CgroupFs&>(*part.fs); }
@@ -67,7 +68,7 @@ inline constexpr const char* kCpusFile = "cpuset.cpus";
 inline constexpr const char* kMemsFile = "cpuset.mems";
 inline constexpr const char* kPartitionFile = "cpuset.cpus.partition";  ///< of cgroup v2
 
-/// Reads a file with a list of CPUs or NUMA nodes. Errors: kNotFound; kIo, also for unexpected
+/// Reads a file with a list of CPUs or NUMA nodes. Errors: kNotFound; kIo, including for unexpected
 /// content.
 [[nodiscard]] Result<CpuSet> read_set(const GroupReader& group, const std::string& file);
 /// Return the CPUs and NUMA nodes that the processes of a group can really use. Errors: as

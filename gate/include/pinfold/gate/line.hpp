@@ -28,7 +28,7 @@ class Line {
   }
 
   [[nodiscard]] std::string_view view() const { return {buffer_.data(), size_}; }
-  /// Whether nothing may have been left out.
+  /// True if certainly nothing was left out.
   [[nodiscard]] bool fits() const { return size_ < buffer_.size(); }
 
  private:

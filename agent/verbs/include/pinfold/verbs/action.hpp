@@ -43,7 +43,7 @@ struct Attach {
 /// See NodeAgent::resize.
 struct Resize {
   ResizeRequest request;
-  bool wants_trace = false;  ///< the answer has the reasons, also for a rejection
+  bool wants_trace = false;  ///< the answer has the reasons, even for a rejection
 };
 /// Removes a pod, or only one of its containers if `container` is not empty.
 struct Remove {

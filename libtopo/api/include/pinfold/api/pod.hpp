@@ -113,9 +113,10 @@ struct PodSpec {
 /// container names unique; at most 10,000 of a kind; amounts not negative.
 /// A Pod without a namespace is in "default"; one without a UID gets "<namespace>_<name>", which is
 /// unique because a namespace contains no '_'.
-/// Errors: kInvalidArgument, also for a finished pod: "spec.containers[1].name: 'x': expected ...".
+/// Errors: kInvalidArgument, including for a finished pod: "spec.containers[1].name: 'x': expected
+/// ...".
 [[nodiscard]] Result<PodSpec> pod_from_json(const nlohmann::json& document);
-/// Does the same, also for a finished pod: for callers that follow pods to their end.
+/// Does the same, even for a finished pod: for callers that follow pods to their end.
 [[nodiscard]] Result<PodSpec> pod_of_any_phase(const nlohmann::json& document);
 /// Returns "Succeeded" or "Failed"; "" for a pod that has not finished.
 [[nodiscard]] std::string final_phase(const nlohmann::json& pod);

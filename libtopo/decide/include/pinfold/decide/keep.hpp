@@ -19,7 +19,7 @@ struct Place {
 /// By container name; only containers with a cpuset.
 using Places = std::map<std::string, Place>;
 
-/// Decides about a pod some of whose containers already run. If the rules permit it, containers
+/// Decides a pod of which some containers are already running. If the rules permit it, containers
 /// with exclusive CPUs keep those of their places; otherwise the same as decide().
 [[nodiscard]] Decision decide_keeping(const Node& node, NodeState state, const PodSpec& pod,
                                       const Places& places, Trace* trace = nullptr,

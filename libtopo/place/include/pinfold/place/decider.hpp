@@ -18,7 +18,7 @@
 /// files, no text to parse, and no memory but the caller's.
 namespace pinfold::place {
 
-/// Who owns a CPU or memory: a number of the caller's.
+/// The owner of a CPU or of memory: a number that the caller chooses.
 using Owner = std::uint32_t;
 inline constexpr Owner kShared = PINFOLD_SHARED;      ///< no owner: the CPU is in the shared pool
 inline constexpr Owner kReserved = PINFOLD_RESERVED;  ///< strict-cpu-reservation
@@ -94,16 +94,17 @@ class Decider {
   [[nodiscard]] bool is_strict() const { return policy_.options().strict_cpu_reservation; }
   [[nodiscard]] std::size_t kinds() const { return kinds_; }
 
-  /// Decides about a request and changes the state if it is admitted; with the quirk
-  /// rejected_pod_keeps_resources also if it is not. `placements` has an element for each
+  /// Decides a request and changes the state if it is admitted; with the quirk
+  /// rejected_pod_keeps_resources even if it is not. `placements` has an element for each
   /// container. Writes the kubelet's message to `message`. Domain: a state of this machine that has
   /// room for an allocation of each kind and container; owners that are new to it, none of them
   /// kShared or kReserved.
   [[nodiscard]] Decided decide(Ownership& state, const PlaceRequest& request,
                                std::span<ContainerPlacement> placements, Arena& arena,
                                Text& message) const;
-  /// Returns the most bytes that decide() takes from its arena. `devices`: the most resources with
-  /// hints that a container or the pod has; `listed`: the hints of all.
+  /// Returns the most bytes that decide() takes from its arena. `devices`: the largest
+  /// number of resources with hints of any container or of the pod; `listed`: the number of hints
+  /// in total.
   [[nodiscard]] std::size_t bytes(std::size_t devices, std::size_t listed) const {
     return bytes_ + devices * bytes_of_device_ + listed * sizeof(int);
   }

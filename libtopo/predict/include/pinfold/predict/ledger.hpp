@@ -45,8 +45,8 @@ class Ledger {
 
   using Mark = std::size_t;
   [[nodiscard]] Mark mark() const { return journal_.size(); }
-  /// Undoes everything since the mark, exactly. Domain: a mark that no earlier discard() has gone
-  /// past.
+  /// Undoes everything since the mark, exactly. Domain: a mark that no earlier discard() has rolled
+  /// back past.
   void discard(Mark mark);
 
  private:

@@ -32,8 +32,8 @@ inline constexpr std::array kKinds = {Kind::kNodes, Kind::kPods, Kind::kNodeTopo
 /// The most levels of JSON from another program. No object of Kubernetes has more than 30.
 inline constexpr std::size_t kMostLevels = 100;
 /// Parses JSON from another program. `what` is its name in errors.
-/// Errors: kInvalidArgument, "WHAT: expected JSON, found an error at byte 12", also for more than
-/// kMostLevels.
+/// Errors: kInvalidArgument, "WHAT: expected JSON, found an error at byte 12", including for more
+/// than kMostLevels.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text, std::string_view what);
 
 }  // namespace pinfold::kube

@@ -41,7 +41,7 @@ struct NriSettings {
   friend bool operator==(const NriSettings&, const NriSettings&) = default;
 };
 
-/// Reads the section. Errors: kInvalidArgument, also if podLevelResources is missing.
+/// Reads the section. Errors: kInvalidArgument, including if podLevelResources is missing.
 [[nodiscard]] Result<NriSettings> parse_nri_settings(const nlohmann::json& section);
 
 }  // namespace pinfold::settings

@@ -18,7 +18,7 @@ struct PublishSettings {
   friend bool operator==(const PublishSettings&, const PublishSettings&) = default;
 };
 
-/// Reads the section; it may be empty. Errors: kInvalidArgument, also for an unknown member.
+/// Reads the section; it may be empty. Errors: kInvalidArgument, including for an unknown member.
 [[nodiscard]] Result<PublishSettings> parse_publish_settings(const nlohmann::json& section);
 
 }  // namespace pinfold::settings

@@ -44,8 +44,8 @@ struct Settings {
 };
 
 /// Reads a configuration file. An empty one sets nothing.
-/// Errors: kInvalidArgument, also for an unknown member: "line 2: unknown field 'sockt', did you
-/// mean 'socket'?".
+/// Errors: kInvalidArgument, including for an unknown member: "line 2: unknown field 'sockt', did
+/// you mean 'socket'?".
 [[nodiscard]] Result<Settings> parse_settings(std::string_view yaml);
 
 /// Parses a log level. Errors: kInvalidArgument.

@@ -41,7 +41,7 @@ struct ExtenderSettings {
 void describe(fields::Fields& fields, ExtenderSettings& settings);
 
 /// Reads a settings file. An empty one sets nothing.
-/// Errors: kInvalidArgument, also for an unknown member and an unknown strategy or level.
+/// Errors: kInvalidArgument, including for an unknown member and an unknown strategy or level.
 [[nodiscard]] Result<ExtenderSettings> parse_extender_settings(std::string_view yaml);
 
 }  // namespace pinfold::extender

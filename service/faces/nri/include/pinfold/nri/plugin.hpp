@@ -30,7 +30,7 @@ class Reply {
   void operator()(Result<T> answer) const {
     send_(std::move(answer).map([](T message) { return PluginAnswer(std::move(message)); }));
   }
-  /// When the runtime stops waiting; nullopt if it does not say so.
+  /// When the runtime stops waiting; nullopt if unknown.
   [[nodiscard]] const std::optional<TimePoint>& deadline() const { return deadline_; }
 
  private:
