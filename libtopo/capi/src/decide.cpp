@@ -81,7 +81,12 @@ std::optional<Profile> profile_of(std::int32_t number) {
   }
 }
 
+/// The options that this library knows: up to the last flag.
+constexpr std::uint32_t kKnownOptions = (PINFOLD_NUMA_ALLOCATION_LEAST_ALLOCATED << 1U) - 1;
+
 CpuPolicyOptions cpu_options(std::uint32_t options) {
+  static_assert(sizeof(CpuPolicyOptions) == 6 * sizeof(bool),
+                "a new option needs a flag in decide.h, here and in kKnownOptions");
   const auto has = [&](std::uint32_t option) { return (options & option) != 0; };
   return {.full_pcpus_only = has(PINFOLD_FULL_PCPUS_ONLY),
           .distribute_cpus_across_numa = has(PINFOLD_DISTRIBUTE_CPUS_ACROSS_NUMA),
@@ -181,9 +186,8 @@ pinfold_code make_machine(const pinfold_machine_description* description, pinfol
   std::vector<CpuPlace> cpus;
   if (const pinfold_code code = read_cpus(given, cpus, message); code != PINFOLD_OK) return code;
 
-  constexpr std::uint32_t kOptions = (PINFOLD_NUMA_ALLOCATION_LEAST_ALLOCATED << 1U) - 1;
   const auto profile = profile_of(given.profile);
-  if (!profile || (given.options & ~kOptions) != 0 || given.topology_policy < 0 ||
+  if (!profile || (given.options & ~kKnownOptions) != 0 || given.topology_policy < 0 ||
       given.topology_policy > PINFOLD_TOPOLOGY_SINGLE_NUMA_NODE || given.scope < 0 ||
       given.scope > PINFOLD_SCOPE_POD) {
     return message.fail(PINFOLD_UNSUPPORTED, "profile ", given.profile, ", topology_policy ",
