@@ -79,8 +79,9 @@ Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& i
     return cpus;
   };
   out.state.default_set = parse("shared pool", file.default_set).value_or(CpuSet());
+  const CpuFile newest = read(json, CpuFileVersion::kV4, "");
   const CpuFile v1 = read(json, CpuFileVersion::kV1, "");
-  if (v1.error.empty() && v1.by_id) {
+  if (!is_newest(newest) && v1.error.empty() && v1.by_id) {
     file.entries.reset();
     for (const auto& [id, list] : *v1.by_id) {
       const auto found = ids.find(id);
@@ -99,7 +100,6 @@ Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& i
     }
   }
   out.state.baselines = std::move(file.baselines.sets);
-  const CpuFile newest = read(json, CpuFileVersion::kV4, "");
   out.may_have_baselines = newest.data.find("\"baselines\"") != std::string::npos ||
                            close_json(newest.data) != newest.data;
   out.state.pods = file.pods.value_or(PodSets());

@@ -22,6 +22,7 @@
 #include "pinfold/checkpoint/repair.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -31,6 +32,8 @@
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
+#include "pinfold/memory/count_again.hpp"
+#include "pinfold/text/field.hpp"
 #include "repair_requests.hpp"
 #include "repair_running.hpp"
 #include "repair_states.hpp"
@@ -61,6 +64,10 @@ struct CpuFileKind {
   }
   static std::vector<WrongSum> wrong_sums(std::string_view bytes) { return wrong_cpu_sums(bytes); }
   static const std::string& policy(const Node& node) { return node.config().cpu_manager_policy; }
+  /// Returns whether resources belong to no assignment that could be read.
+  static bool has_unowned(const Node& node, const State& state) {
+    return node.cpu().is_static() && !in_no_set(node, state).empty();
+  }
   static Result<std::optional<State>> restore(const Node& node, const std::string& bytes,
                                               const ContainerIds& ids) {
     return restore_cpu(bytes, policy(node), reader_of(node, bytes), ids);
@@ -90,6 +97,10 @@ struct MemoryFileKind {
     return wrong_memory_sums(bytes);
   }
   static const std::string& policy(const Node& node) { return node.config().memory_manager_policy; }
+  static bool has_unowned(const Node& node, const State& state) {
+    return node.memory().is_static() &&
+           !check_machine_state(state, node.gates().pod_level_resource_managers);
+  }
   static Result<std::optional<State>> restore(const Node& node, const std::string& bytes,
                                               const ContainerIds& /*ids*/) {
     return restore_memory(bytes, policy(node), reader_of(node, bytes));
@@ -149,6 +160,26 @@ void read_damaged(FileInRepair<Kind>& file, const std::string& error, const Cont
   file.notes.done.push_back({std::string(Kind::kName), std::move(what)});
 }
 
+/// Returns why the assignments of a file without any error may be under keys that are not read: it
+/// is another program's, or a state that a script wrapped. "" if they are not.
+template <class Kind>
+std::string unread_part(const Node& node, const FileInRepair<Kind>& file) {
+  constexpr std::size_t kShown = 5;
+  const UnknownKeys unknown = unknown_keys(file.bytes);
+  std::vector<std::string> names;
+  for (const auto* const keys : {&unknown.outside, &unknown.in_data}) {
+    for (const auto& [key, value] : *keys) {
+      if (names.size() < kShown) names.push_back(fmt::format("'{}'", printable(key)));
+    }
+  }
+  const std::string_view beside = names.empty() ? "" : ", but the unknown key ";
+  if (file.salvaged.policy.empty()) {
+    return fmt::format("no policyName{}{}", beside, fmt::join(names, ", "));
+  }
+  if (names.empty() || !Kind::has_unowned(node, file.salvaged.state)) return "";
+  return fmt::format("the unknown key {} may have assignments", fmt::join(names, ", "));
+}
+
 template <class Kind>
 FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const ContainerIds& ids,
                              const OtherFiles& others) {
@@ -157,6 +188,11 @@ FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const C
     read_damaged(file, sound.error().message, ids, others);
   } else if (const auto sums = Kind::wrong_sums(bytes); !sums.empty()) {  // of `data`
     read_damaged(file, describe(sums).front(), ids, others);
+  }
+  if (file.is_damaged) {
+    // Its unreadable part counts as lost.
+  } else if (const std::string unread = unread_part(node, file); !unread.empty()) {
+    read_damaged(file, unread, ids, others);
   }
   if (!file.salvaged.policy.empty() && file.salvaged.policy != Kind::policy(node)) {
     file.notes.done.push_back({std::string(Kind::kName),

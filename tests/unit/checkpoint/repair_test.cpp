@@ -289,6 +289,42 @@ TEST(Repair, LeavesBaselinesInTheFileOfThePods) {
   }
 }
 
+/// Assignments under keys that no kubelet reads are lost, and never silently given to the shared
+/// pool.
+TEST(Repair, AssignmentsUnderUnknownKeysAreUnreadable) {
+  for (const char* const file :
+       {R"({"state":{"policyName":"static","defaultCpuSet":"0-1,4-15"}})", "{}", "null",
+        R"({"pod_resources":[]})",
+        R"({"policyName":"static","defaultCpuSet":"0-1,4-15","Entry":{"a":{}},"checksum":0})"}) {
+    const auto repaired = repair(node(), {file, {}}, {}, {});
+    EXPECT_TRUE(repaired.has_damage) << file;
+    EXPECT_TRUE(mentions(repaired.lost, "cpu_manager_state", "assignments are unreadable")) << file;
+  }
+  const auto named =
+      repair(node(), {R"({"policyName":"static","defaultCpuSet":"0-1,4-15","Entry":{"a":{}}})", {}},
+             {}, {});
+  EXPECT_TRUE(mentions(named.done, "cpu_manager_state", "unknown key 'Entry'"));
+  const auto harmless = repair(
+      node(),
+      {R"({"policyName":"static","defaultCpuSet":"0-15","since":"1","entries":{},"checksum":0})",
+       {}},
+      {}, {});
+  EXPECT_TRUE(harmless.lost.empty()) << "every CPU is in a set";
+}
+
+TEST(Repair, TakesAssignmentsFromDataWhoseSumIsRight) {
+  const std::string data =
+      R"({"policyName":"static","defaultCpuSet":"0-1,4-15","entries":{"a":{"c":"2-3"}}})";
+  const std::string escaped =
+      R"({\"policyName\":\"static\",\"defaultCpuSet\":\"0-1,4-15\",\"entries\":{\"a\":{\"c\":\"2-3\"}}})";
+  const std::string file =
+      R"({"policyName":"static","defaultCpuSet":"0-15","checksum":1,"data":")" + escaped +
+      R"(","dataChecksum":)" + std::to_string(string_checksum(data)) + "}";
+  const auto repaired = repair(node(), {file, {}}, {}, {});
+  EXPECT_TRUE(repaired.lost.empty());
+  EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
+}
+
 TEST(Repair, ATornFileIsReadUpToItsLastCompleteValue) {
   std::string torn = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
   torn.resize(torn.find("4-5"));

@@ -74,7 +74,8 @@ Result<void> check_keys(const std::string& path, const std::string& bytes) {
   const auto keys = checkpoint::keys_of(bytes);
   const bool is_ours = std::any_of(kOurs.begin(), kOurs.end(),
                                    [&](std::string_view name) { return has_key(keys, name); });
-  if (keys.empty() || is_ours) return {};
+  const bool is_whole_value = !bytes.empty() && !checkpoint::json_syntax_error(bytes);
+  if (is_ours || (keys.empty() && !is_whole_value)) return {};
   if (const ForeignFile* const foreign = find_foreign_file(path, bytes)) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("'{}': a state file of the kubelet's {} ({}): {}", input_name(path),
@@ -88,8 +89,9 @@ Result<void> check_keys(const std::string& path, const std::string& bytes) {
   }
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("'{}': not a CPU or memory manager's state file: none of its keys is "
-                          "policyName, defaultCpuSet, entries or machineState, it has {}; {}",
-                          input_name(path), fmt::join(names, ", "), kExpected));
+                          "policyName, defaultCpuSet, entries or machineState, it has {}{}; {}",
+                          input_name(path), names.empty() ? "no key" : "", fmt::join(names, ", "),
+                          kExpected));
 }
 
 /// Adds the state files of a directory, including the changes in its journal, which the next
@@ -112,6 +114,7 @@ Result<void> add_directory(const std::string& path, std::vector<StateFile>& file
                       "checkpoint repair' brings it up to date",
                       file, checkpoint::kJournalFileName));
     }
+    PINFOLD_TRY(check_keys(file, *bytes));
     files.push_back({file, *std::move(bytes), is_cpu});
   }
   return {};
