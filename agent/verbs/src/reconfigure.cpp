@@ -30,7 +30,9 @@ Result<Config> read_target_config(const agent::NodeAgent& agent,
                                   const std::optional<std::string>& text, const NodeSource& source,
                                   std::vector<std::string>& warnings) {
   PINFOLD_LET(auto read, read_config_for(agent, text, source));
-  PINFOLD_TRY(check_policies(read.open_policies, agent.node().config()));
+  // A caller has checked a text; a file of the node may leave out what a flag sets.
+  PINFOLD_TRY(
+      check_policies(text ? read.open_policies : read.unset_policies, agent.node().config()));
   warnings = std::move(read.warnings);
   return agent::with_profile_of(agent.node().config(), std::move(read.config), read.profile_source);
 }

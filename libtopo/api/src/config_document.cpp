@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 #include <span>
 #include <utility>
@@ -81,6 +82,8 @@ constexpr std::array kWrappers = {
 
 constexpr std::string_view kAskNode =
     "pass the output of: kubectl get --raw /api/v1/nodes/NAME/proxy/configz";
+constexpr std::string_view kPassConfigz =
+    "the output of: kubectl get --raw /api/v1/nodes/NAME/proxy/configz";
 constexpr std::string_view kAskTalos =
     "pass the output of: talosctl read /etc/kubernetes/kubelet.yaml";
 constexpr const char* kBottlerocket =
@@ -132,6 +135,19 @@ constexpr std::array kElsewhereAt = {
                 "kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     ElsewhereAt{"settings.kubernetes", kBottlerocket},  // apiclient has this and the next
     ElsewhereAt{"kubernetes", kBottlerocket},
+    ElsewhereAt{"services.kubelet",
+                "a cluster.yml of RKE without services.kubelet.extra_args: expected a "
+                "KubeletConfiguration: pass the output of 'docker inspect kubelet' from the node"},
+    ElsewhereAt{"agentPoolType",
+                "a node pool of AKS whose kubeletConfig is null, so it has the settings of AKS: "
+                "expected a KubeletConfiguration: pass the output of: kubectl get --raw "
+                "/api/v1/nodes/NAME/proxy/configz"},
+    ElsewhereAt{"talosVersion",
+                "a talconfig.yaml of talhelper: expected a KubeletConfiguration: pass the output "
+                "of: talosctl read /etc/kubernetes/kubelet.yaml"},
+    ElsewhereAt{"nodeInfo",
+                "the status of a Node: expected a KubeletConfiguration: pass the output of: "
+                "kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     ElsewhereAt{"machine.kubelet",
                 "a Talos machine configuration without extraConfig and extraArgs: expected a "
                 "KubeletConfiguration: pass the output of: talosctl read "
@@ -218,6 +234,33 @@ const json* at_path(const json& document, std::string_view path) {
   return value;
 }
 
+/// An element of a list on the way to a path.
+struct Element {
+  std::string name;             ///< the element's own, or its index
+  const json* value = nullptr;  ///< at the path; nullptr: the element has no such part
+};
+
+/// Returns the elements of the lists on a path, and the value of each; one without a name for a
+/// path without lists. Domain: a path through at most one list.
+std::vector<Element> elements_at(const json& document, std::string_view path) {
+  const json* value = &document;
+  while (value != nullptr && !path.empty() && !value->is_array()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    value = value->is_object() ? member(*value, path.substr(0, dot)) : nullptr;
+    path.remove_prefix(std::min(path.size(), dot + 1));
+  }
+  if (value == nullptr) return {};
+  if (path.empty() || !value->is_array()) return {{"", value}};
+  std::vector<Element> elements;
+  for (std::size_t i = 0; i < value->size(); ++i) {
+    const json& one = (*value)[i];
+    const json* const name = one.is_object() ? member(one, "name") : nullptr;
+    elements.push_back(
+        {name == nullptr ? fmt::format("[{}]", i) : printable(text_of(*name)), at_path(one, path)});
+  }
+  return elements;
+}
+
 /// Reads {"a": "b"}, ["a=b"], or kubeadm v1beta4's [{"name": "a", "value": "b"}].
 KubeletFlags flags_of_json(const json& value) {
   std::vector<std::string> arguments;
@@ -268,13 +311,30 @@ bool has_any_key(const json& document, std::span<const std::string_view> keys) {
                      [&](std::string_view key) { return document.contains(std::string(key)); });
 }
 
-bool is_wrapped(const json& document, const Wrapper& wrapper) {
+bool is_of_kind(const json& document, const Wrapper& wrapper) {
   if (kind_of(document) != wrapper.kind) return false;
   const json* const version = member(document, "apiVersion");
-  if (!wrapper.group.empty() &&
-      (version == nullptr || !text_of(*version).starts_with(wrapper.group))) {
-    return false;
+  return wrapper.group.empty() ||
+         (version != nullptr && text_of(*version).starts_with(wrapper.group));
+}
+
+/// Returns the names of the groups of nodes for which a document may have different
+/// configurations, such as those of eksctl; none for a document that does not have several.
+std::vector<std::string> groups_of(const json& document) {
+  std::vector<std::string> groups;
+  bool has_any = false;
+  for (const Wrapper& wrapper : kWrappers) {
+    if (wrapper.kind.empty() || wrapper.config.empty() || !is_of_kind(document, wrapper)) continue;
+    for (const Element& one : elements_at(document, wrapper.config)) {
+      if (!one.name.empty()) groups.push_back(fmt::format("'{}'", one.name));
+      has_any = has_any || (one.value != nullptr && !one.name.empty());
+    }
   }
+  return has_any && groups.size() > 1 ? groups : std::vector<std::string>{};
+}
+
+bool is_wrapped(const json& document, const Wrapper& wrapper) {
+  if (!is_of_kind(document, wrapper)) return false;
   if (wrapper.config == "kubelet" && !has_any_key(document, kMicroShiftKeys)) return false;
   return (!wrapper.config.empty() && at_path(document, wrapper.config) != nullptr) ||
          (!wrapper.arguments.empty() && at_path(document, wrapper.arguments) != nullptr);
@@ -377,16 +437,45 @@ json rename_aks_fields(json config) {
   return config;
 }
 
-/// A document without a kind and without any known field is something else; a kubelet would run
-/// with its defaults.
+/// Fields of a kubelet that other programs' files have, too.
+constexpr std::array<std::string_view, 26> kSharedFields = {
+    "address",       "apiVersion",    "authentication",
+    "authorization", "clusterDNS",    "clusterDomain",
+    "contentType",   "featureGates",  "healthzBindAddress",
+    "healthzPort",   "kind",          "logging",
+    "maxOpenFiles",  "maxPods",       "podCIDR",
+    "port",          "providerID",    "resolvConf",
+    "runOnce",       "syncFrequency", "systemCgroups",
+    "tlsCertFile",   "tlsMinVersion", "tlsPrivateKeyFile",
+    "tracing",       "userNamespaces"};
+
+bool is_shared(std::string_view field) {
+  return std::find(kSharedFields.begin(), kSharedFields.end(), field) != kSharedFields.end();
+}
+
+/// Fields that only a kubelet's configuration has.
+std::vector<Field> own_fields() {
+  std::vector<Field> own;
+  std::copy_if(kKubeletFields.begin(), kKubeletFields.end(), std::back_inserter(own),
+               [](const Field& field) { return !is_shared(field.name); });
+  return own;
+}
+
+/// A document without a kind is a configuration if it has a field that only a kubelet has, possibly
+/// misspelt, or if most of its fields are known. For any other one a kubelet would run with its
+/// defaults.
 bool is_configuration(const json& document) {
   const std::string kind = kind_of(document);
   if (!document.is_object() || document.empty()) return true;  // its reader explains what is wrong
   if (!kind.empty()) return kind == kConfigKind;
-  return std::any_of(
-             kKubeletFields.begin(), kKubeletFields.end(),
-             [&](const Field& field) { return document.contains(std::string(field.name)); }) ||
-         (has_similar_field(document, kKubeletFields) && !has_variables(document));
+  std::size_t known = 0;
+  for (const Field& field : kKubeletFields) {
+    if (!document.contains(std::string(field.name))) continue;
+    if (!is_shared(field.name)) return true;
+    ++known;
+  }
+  if (2 * known > document.size()) return true;
+  return has_similar_field(document, own_fields()) && !has_variables(document);
 }
 
 /// Parses documents as a kubelet does: it logs an error for duplicate keys, then reads them.
@@ -415,6 +504,12 @@ class Finder {
   Result<void> look(const json& document) {
     if (kind_of(document).ends_with("List")) return look_into(document);
     if (document.is_object()) {
+      if (const auto groups = groups_of(document); !groups.empty()) {
+        return invalid(fmt::format(
+            "the document has {} groups of nodes, {}: expected one configuration: pass the one "
+            "that is meant as a {}, or {}",
+            groups.size(), fmt::join(groups, ", "), kConfigKind, kPassConfigz));
+      }
       for (const Wrapper& wrapper : kWrappers) {
         if (is_wrapped(document, wrapper)) return take(document, wrapper);
       }
@@ -447,7 +542,13 @@ class Finder {
   Result<ConfigDocument> finish() && {
     if (configs_.empty() && !is_found_) return fail_other();
     if (configs_.size() > 1) {
-      return invalid(fmt::format("{} kubelet configurations: expected one", configs_.size()));
+      std::vector<std::string> named;
+      for (const std::string& name : names_) {
+        if (!name.empty()) named.push_back(fmt::format("'{}'", name));
+      }
+      return invalid(fmt::format("{} kubelet configurations{}{}: expected one{}", configs_.size(),
+                                 named.empty() ? "" : ": ", fmt::join(named, ", "),
+                                 named.empty() ? "" : ": pass one of them as a file of its own"));
     }
     ConfigDocument read{configs_.empty() ? json::object() : std::move(configs_.front()),
                         std::move(notes_),
@@ -491,6 +592,8 @@ class Finder {
         return fail_field(std::string(wrapper.config), found, "expected a KubeletConfiguration");
       }
       configs_.push_back(std::move(found));
+      const json* const name = at_path(document, "metadata.name");
+      names_.push_back(name == nullptr ? "" : printable(text_of(*name)));
       is_partial_ = is_partial_ && !wrapper.rest.empty();
     }
     if (!wrapper.arguments.empty()) {
@@ -573,11 +676,12 @@ class Finder {
     for (const auto& [name, value] : other_->items()) {
       if (names.size() < kMost) names.push_back(fmt::format("'{}'", printable(name)));
     }
-    return invalid(fmt::format("not a {}: the document has none of its fields, only {}",
+    return invalid(fmt::format("not a {}: the document has none of its own fields, only {}",
                                kConfigKind, fmt::join(names, ", ")));
   }
 
   std::vector<json> configs_;
+  std::vector<std::string> names_;  ///< of objects with a configuration; "": it has none
   KubeletFlags flags_;
   std::vector<std::string> notes_;
   CompleteConfig complete_;
@@ -721,10 +825,10 @@ Result<void> check_policies(const std::vector<std::string>& open, const Config& 
     if (!is_open || policy == initial) return {};
     return fail(
         ErrorCode::kInvalidArgument,
-        fmt::format("the configuration is only a part of a kubelet's and has no {}, which is now "
-                    "'{}': pass all of it with --config ('/' reads that of this node), or "
-                    "the policy with --kubelet-flags",
-                    field, policy));
+        fmt::format("the configuration has no {}, which a flag of the kubelet may set, and which "
+                    "is now '{}': pass all of it with --config ('/' reads that of this node, with "
+                    "its flags), the policy with --kubelet-flags, or write '{}: {}'",
+                    field, policy, field, initial));
   };
   PINFOLD_TRY(check("cpuManagerPolicy", before.cpu_manager_policy, defaults.cpu_manager_policy));
   return check("memoryManagerPolicy", before.memory_manager_policy, defaults.memory_manager_policy);

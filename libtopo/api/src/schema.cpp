@@ -174,7 +174,11 @@ bool has_similar_field(const json& object, Fields fields) {
   for (const Field& field : fields) names.push_back(field.name);
   int count = 0;
   for (const auto& [name, value] : object.items()) {
-    if (count++ < kMost && !nearest(name, names).empty()) return true;
+    if (count++ >= kMost) return false;
+    const std::string in_words = in_kubelet_words(name);
+    const bool is_similar =
+        !nearest(name, names).empty() || (!in_words.empty() && !nearest(in_words, names).empty());
+    if (is_similar) return true;
   }
   return false;
 }

@@ -14,6 +14,7 @@
 namespace pinfold {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -182,7 +183,8 @@ TEST(ConfigDocument, OfAnotherKindIsAnError) {
       {"kubelet: an object: expected a KubeletConfiguration", "dns: {}\nkubelet: {q: 1}"},
       {"a part of a Gardener Shoot", "kubernetes: {kubelet: {cpuManagerPolicy: static}}"},
       {"kind: 'List': expected", "kind: List\nitems: []"},
-      {"not a KubeletConfiguration: the document has none of its fields, only 'devices', 'name'",
+      {"not a KubeletConfiguration: the document has none of its own fields, only 'devices', "
+       "'name'",
        R"({"name": "a", "devices": []})"},
       {"2 kubelet configurations: expected one",
        "kind: KubeletConfiguration\n---\nkind: KubeletConfiguration"},
@@ -261,8 +263,11 @@ TEST(ConfigDocument, DoesNotChangeAnOpenPolicy) {
   EXPECT_TRUE(check_policies({}, before));
   const auto changed = check_policies(both, before);
   ASSERT_FALSE(changed);
-  EXPECT_THAT(changed.error().message,
-              HasSubstr("has no memoryManagerPolicy, which is now 'Static': pass all of it"));
+  EXPECT_THAT(
+      changed.error().message,
+      AllOf(HasSubstr("has no memoryManagerPolicy, which a flag of the kubelet may set, and "
+                      "which is now 'Static': pass all of it"),
+            HasSubstr("or write 'memoryManagerPolicy: None'")));
 }
 
 TEST(ConfigDocument, OfAnsibleIsNotGuessed) {
@@ -272,6 +277,59 @@ TEST(ConfigDocument, OfAnsibleIsNotGuessed) {
   const auto other = parse_config("scrape_configs: []");
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("not a KubeletConfiguration"));
+}
+
+/// A key that other programs use, too, does not make a file a kubelet's configuration with the
+/// default policies.
+TEST(ConfigDocument, OfAnotherProgramIsNotAConfiguration) {
+  constexpr std::pair<const char*, const char*> kForeign[] = {
+      {"nodes: []\nservices: {kubelet: {fail_swap_on: false}}\nauthentication: {}\n"
+       "authorization: {}",
+       "docker inspect kubelet"},
+      {R"({"agentPoolType": "a", "kubeletConfig": null, "maxPods": 110})", "kubeletConfig is null"},
+      {"clusterName: a\ntalosVersion: v1\nnodes: []", "talosctl read"},
+      {R"({"addresses": [], "capacity": {}, "nodeInfo": {}})", "configz"},
+      {"image: {}\nresources: {}\nport: 80", "has none of its own fields, only 'image'"},
+      {"global: {}\ntracing: {}", "not a KubeletConfiguration"},
+      {"server: {}\nlogging: {}", "not a KubeletConfiguration"},
+      {"host: a\naddresses: []", "not a KubeletConfiguration"},
+  };
+  for (const auto& [text, expected] : kForeign) {
+    const auto parsed = parse_config(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().message, HasSubstr(expected)) << text;
+  }
+  for (const char* const text :
+       {"a: 1\nb: 2\ncpuManagerPolicy: none", "maxPods: 1\nport: 1\na: 1", "reservedCpus: '0'"}) {
+    EXPECT_TRUE(parse_config(text)) << text;
+  }
+}
+
+/// Groups of nodes have different configurations; the first one is not a guess for all.
+TEST(ConfigDocument, OfSeveralGroupsOfNodesIsNotGuessed) {
+  const auto error_of = [](const char* text) {
+    const auto parsed = parse_config(text);
+    return parsed ? std::string("read") : parsed.error().message;
+  };
+  const std::string kEksctl = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\n";
+  for (const char* const groups :
+       {"nodeGroups: [{name: a, kubeletExtraConfig: {cpuManagerPolicy: none}}]\n"
+        "managedNodeGroups: [{name: b, kubeletExtraConfig: {cpuManagerPolicy: static}}]",
+        "nodeGroups: [{name: a}]\n"
+        "managedNodeGroups: [{name: b, kubeletExtraConfig: {cpuManagerPolicy: static}}]",
+        "nodeGroups: [{name: a, kubeletExtraConfig: {maxPods: 9}}, {name: b}]"}) {
+    EXPECT_THAT(error_of((kEksctl + groups).c_str()),
+                HasSubstr("2 groups of nodes, 'a', 'b': expected one configuration"))
+        << groups;
+  }
+  EXPECT_THAT(error_of("apiVersion: k0s.k0sproject.io/v1beta1\nkind: ClusterConfig\nspec: "
+                       "{workerProfiles: [{name: a, values: {maxPods: 9}}, {values: {}}]}"),
+              HasSubstr("2 groups of nodes, 'a', '[1]'"));
+  EXPECT_THAT(error_of("kind: List\nitems:\n- {apiVersion: machineconfiguration.openshift.io/v1, "
+                       "kind: KubeletConfig, metadata: {name: a}, spec: {kubeletConfig: {maxPods: "
+                       "9}}}\n- {apiVersion: machineconfiguration.openshift.io/v1, kind: "
+                       "KubeletConfig, metadata: {name: b}, spec: {kubeletConfig: {maxPods: 9}}}"),
+              HasSubstr("2 kubelet configurations: 'a', 'b': expected one: pass one of them"));
 }
 
 TEST(ConfigDocument, HasTheSettingsThatDistributionsAdd) {

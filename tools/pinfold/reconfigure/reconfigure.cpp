@@ -37,10 +37,10 @@ struct ReconfigureOptions {
   Drawing drawing;
 };
 
-/// A request, and the policies that its configuration leaves open: see ParsedConfig.
+/// A request, and the policies that its configuration leaves unset: see ParsedConfig.
 struct ReconfigureCall {
   verbs::Reconfigure request;
-  std::vector<std::string> open_policies = {};
+  std::vector<std::string> unset_policies = {};
 };
 
 /// Opens the agent of a directory that a kubelet has used, with the kubelet's configuration. If
@@ -85,9 +85,9 @@ Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
 /// Opens the agent. Fails if no new configuration is named, because the kubelet's defaults are
 /// probably not meant.
 Result<agent::NodeAgent> open_to_change(const ReconfigureOptions& options,
-                                        const std::vector<std::string>& open_policies) {
+                                        const std::vector<std::string>& unset_policies) {
   PINFOLD_LET(auto agent, open_before(options));
-  PINFOLD_TRY(check_policies(open_policies, agent.node().config()));
+  PINFOLD_TRY(check_policies(unset_policies, agent.node().config()));
   const bool is_named = options.undo || !lacks_config(options.agent);
   Config defaults;
   defaults.profile = agent.node().config().profile;
@@ -118,7 +118,7 @@ Result<ReconfigureCall> make_call(const ReconfigureOptions& options) {
   if (names_config(options.agent)) {
     PINFOLD_LET(auto read, read_config_text(options.agent));
     request.config = std::move(read.text);
-    call.open_policies = std::move(read.open_policies);
+    call.unset_policies = std::move(read.unset_policies);
     PINFOLD_LET_WRAP(const auto parsed, parse_config(*request.config), options.agent.config);
     for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
   }
@@ -131,9 +131,9 @@ Result<ReconfigureCall> make_call(const ReconfigureOptions& options) {
 /// Checks the options against those of the service, which reads its configuration again when it
 /// starts, without the options of this command.
 Result<void> check_hello(const ReconfigureOptions& options,
-                         const std::vector<std::string>& open_policies,
+                         const std::vector<std::string>& unset_policies,
                          const socket::Hello& hello) {
-  PINFOLD_TRY(check_policies(open_policies, hello.config));
+  PINFOLD_TRY(check_policies(unset_policies, hello.config));
   if (options.agent.dry_run) return {};
   if (const std::string option = own_option(options); !option.empty()) {
     return fail(ErrorCode::kInvalidArgument,
@@ -189,9 +189,9 @@ Result<ExitStatus> run(const ReconfigureOptions& options) {
   // Plan here, not in the service, with options that only this command supports.
   const bool is_own = options.agent.dry_run && !own_option(options).empty();
   const OwnAgent own{
-      [&] { return open_to_change(options, call.open_policies); }, source_of_command(options.agent),
-      is_own,
-      [&](const socket::Hello& hello) { return check_hello(options, call.open_policies, hello); }};
+      [&] { return open_to_change(options, call.unset_policies); },
+      source_of_command(options.agent), is_own,
+      [&](const socket::Hello& hello) { return check_hello(options, call.unset_policies, hello); }};
   PINFOLD_LET(const auto done, reconfigure_node(options.agent, call.request, own));
   PINFOLD_TRY(print(options, done));
   return finish(options, call.request, done.outcome);
