@@ -101,6 +101,18 @@ TEST(CliRun, DistinguishesAnEmptyTextFromNone) {
   EXPECT_EQ(sample.maybe, "");
 }
 
+/// An unset variable of a shell is no value: a command must not ignore the option.
+TEST(CliRun, AnEmptyValueIsAnError) {
+  for (const auto& arguments : {std::vector<const char*>{"work", "-t", "", "a"},
+                                {"work", "a", "--text", ""},
+                                {"work", "--text=", "a"}}) {
+    Sample sample;
+    EXPECT_EQ(sample.run_with(arguments), 2);
+    EXPECT_EQ(sample.ran, "");
+    EXPECT_NE(sample.error.find(": '': expected"), std::string::npos) << sample.error;
+  }
+}
+
 TEST(CliRun, RunsACommandOfAGroup) {
   Sample sample;
   EXPECT_EQ(sample.run_with({"group", "deep"}), 0);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <span>
@@ -249,6 +250,32 @@ int finish_output(int status, int cause, const ReportError& report) {
   return kUsageError;
 }
 
+/// Returns whether an empty text has no meaning: an optional one distinguishes it from none.
+bool takes_text(const Option& option) {
+  return std::holds_alternative<std::string*>(option.target) ||
+         std::holds_alternative<std::vector<std::string>*>(option.target);
+}
+
+/// Explains an empty value, which a shell makes of a variable that is not set; "" if there is none.
+std::string empty_value(const Command& command, const Words& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  for (const Option& option : command.options) {
+    if (is_positional(option) || !takes_text(option)) continue;
+    for (const std::string& name : names_of(option)) {
+      for (auto word = words.begin(); word != end; ++word) {
+        const auto next = std::next(word);
+        const bool is_empty =
+            *word == name + "=" || (*word == name && next != end && next->empty());
+        if (is_empty) {
+          return fmt::format("{}: '': expected {}; a shell variable may not be set", name,
+                             value_name(option));
+        }
+      }
+    }
+  }
+  return "";
+}
+
 /// Joins options whose value may begin with a dash to "--name=VALUE".
 Words with_verbatim(const Command& command, Words words) {
   for (const Option& option : command.options) {
@@ -269,6 +296,9 @@ int parse_and_run(const Command& program, const Words& words, const ReportError&
     return kUsageError;
   };
   if (const auto problem = missing_command(program, words); !problem.empty()) {
+    return usage_error(problem);
+  }
+  if (const auto problem = empty_value(*command, words); !problem.empty()) {
     return usage_error(problem);
   }
   CLI::App app(program.help, program.name);
