@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <iterator>
 #include <set>
 #include <span>
@@ -15,6 +16,7 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
+#include "pinfold/text/message.hpp"
 #include "pinfold/text/words.hpp"
 #include "schema.hpp"
 
@@ -34,6 +36,8 @@ struct Wrapper {
   std::string_view config;     ///< path of a KubeletConfiguration, possibly as text
   std::string_view arguments;  ///< path of flags without dashes, or of fields that kops makes flags
   std::string_view rest;       ///< advice on where the complete configuration is
+  /// "PATH" or "PATH=VALUE" that the document has, too; "" if the paths alone identify it.
+  std::string_view mark = {};
 };
 constexpr std::string_view kAskConfigz =
     "other settings are added to these; the complete configuration: kubectl get --raw "
@@ -45,9 +49,15 @@ constexpr std::array kWrappers = {
             "configuration: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     Wrapper{"InitConfiguration", "kubeadm.k8s.io", "", "nodeRegistration.kubeletExtraArgs", ""},
     Wrapper{"JoinConfiguration", "kubeadm.k8s.io", "", "nodeRegistration.kubeletExtraArgs", ""},
-    Wrapper{"NodeConfig", "node.eks.aws", "spec.kubelet.config", "spec.kubelet.flags",
-            "nodeadm adds its own settings: '/etc/kubernetes/kubelet/config.json' on the node is "
-            "complete"},
+    Wrapper{
+        "NodeConfig", "node.eks.aws", "spec.kubelet.config", "spec.kubelet.flags",
+        "nodeadm adds its own settings: on the node, '/etc/kubernetes/kubelet/config.json' has "
+        "the rest, and since Kubernetes 1.29 '/etc/kubernetes/kubelet/config.json.d' has these; "
+        "the complete configuration: kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
+    Wrapper{"RKE2ConfigTemplate", "bootstrap.cluster.x-k8s.io", "",
+            "spec.template.spec.agentConfig.kubelet.extraArgs", kAskConfigz},
+    Wrapper{"RKE2ControlPlane", "controlplane.cluster.x-k8s.io", "",
+            "spec.agentConfig.kubelet.extraArgs", kAskConfigz},
     Wrapper{"KubeadmConfig", "bootstrap.cluster.x-k8s.io", "",
             "spec.joinConfiguration.nodeRegistration.kubeletExtraArgs", kAskConfigz},
     Wrapper{"KubeadmConfigTemplate", "bootstrap.cluster.x-k8s.io", "",
@@ -67,8 +77,17 @@ constexpr std::array kWrappers = {
     Wrapper{"Cluster", kKops, "", "spec.kubelet", kAskConfigz},
     Wrapper{"InstanceGroup", kKops, "", "spec.kubelet", kAskConfigz},
     Wrapper{"", "", "kubeletconfig", "", ""},  // /configz
+    Wrapper{"", "", "spec.config", "", "", "metadata.type=KubeletSpecs.kubernetes.talos.dev"},
+    Wrapper{"", "", "kubeletConfig", "",
+            "AKS adds its own settings, kubeReserved among them; the complete configuration: "
+            "kubectl get --raw /api/v1/nodes/NAME/proxy/configz",
+            "agentPoolType"},
     Wrapper{
         "", "", "kubeletConfig", "",  // GKE's --system-config-from-file
+        "GKE adds its own settings, kubeReserved among them; the complete configuration: kubectl "
+        "get --raw /api/v1/nodes/NAME/proxy/configz"},
+    Wrapper{
+        "", "", "config.kubeletConfig", "",  // gcloud container node-pools describe
         "GKE adds its own settings, kubeReserved among them; the complete configuration: kubectl "
         "get --raw /api/v1/nodes/NAME/proxy/configz"},
     Wrapper{"", "", "machine.kubelet.extraConfig", "machine.kubelet.extraArgs",
@@ -106,6 +125,16 @@ constexpr std::array kElsewhere = {
     Elsewhere{"JoinConfiguration",
               "it has no nodeRegistration.kubeletExtraArgs: pass the document "
               "KubeletConfiguration or '/var/lib/kubelet/config.yaml'"},
+    Elsewhere{"Config",
+              "it is a kubeconfig, the kubelet's access to the API server: pass the kubelet's "
+              "configuration, '/var/lib/kubelet/config.yaml' with kubeadm"},
+    Elsewhere{"KubeletConfig",
+              "it has no spec.kubeletConfig: pass '/etc/kubernetes/kubelet.conf' "
+              "from the node"},
+    Elsewhere{"ConfigMap",
+              "it has no configuration of a kubelet among its data: pass the output of: "
+              "kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
+    Elsewhere{"MachineConfigPool", "pass '/etc/kubernetes/kubelet.conf' from the node"},
     Elsewhere{"PerformanceProfile",
               "pass the KubeletConfig that the operator generates from it: oc get kubeletconfig "
               "performance-NAME -o yaml"},
@@ -150,6 +179,10 @@ constexpr std::array kElsewhereAt = {
                 "kubectl get --raw /api/v1/nodes/NAME/proxy/configz"},
     ElsewhereAt{"machine.kubelet",
                 "a Talos machine configuration without extraConfig and extraArgs: expected a "
+                "KubeletConfiguration: pass the output of: talosctl read "
+                "/etc/kubernetes/kubelet.yaml"},
+    ElsewhereAt{"machine.type",
+                "a Talos machine configuration without machine.kubelet: expected a "
                 "KubeletConfiguration: pass the output of: talosctl read "
                 "/etc/kubernetes/kubelet.yaml"},
     ElsewhereAt{"scheme_version",
@@ -213,6 +246,9 @@ bool is_assignment(std::string_view line) {
          std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(end),
                      [](char c) { return is_letter(c) || c == '_' || (c >= '0' && c <= '9'); });
 }
+
+/// An environment file has no commands.
+bool is_script(std::string_view text) { return text.starts_with("#!"); }
 
 bool is_section(std::string_view line) {
   return line.starts_with('[') && line.ends_with(']') && line.size() > 2 &&
@@ -333,8 +369,16 @@ std::vector<std::string> groups_of(const json& document) {
   return has_any && groups.size() > 1 ? groups : std::vector<std::string>{};
 }
 
+/// Returns whether a document has "PATH" or "PATH=VALUE".
+bool has_mark(const json& document, std::string_view mark) {
+  const std::size_t equals = std::min(mark.find('='), mark.size());
+  const json* const value = at_path(document, mark.substr(0, equals));
+  return value != nullptr && (equals == mark.size() || text_of(*value) == mark.substr(equals + 1));
+}
+
 bool is_wrapped(const json& document, const Wrapper& wrapper) {
   if (!is_of_kind(document, wrapper)) return false;
+  if (!wrapper.mark.empty() && !has_mark(document, wrapper.mark)) return false;
   if (wrapper.config == "kubelet" && !has_any_key(document, kMicroShiftKeys)) return false;
   return (!wrapper.config.empty() && at_path(document, wrapper.config) != nullptr) ||
          (!wrapper.arguments.empty() && at_path(document, wrapper.arguments) != nullptr);
@@ -392,6 +436,62 @@ std::optional<std::vector<std::string>> inspected_kubelet(const json& document) 
   if (program == words.end()) return std::nullopt;
   words.erase(words.begin(), program + 1);
   return words;
+}
+
+/// Returns the words after "kubelet" of a command as a list, such as the args of a manifest.
+std::optional<std::vector<std::string>> listed_command(const json& document) {
+  if (!document.is_array() || document.empty()) return std::nullopt;
+  std::vector<std::string> words;
+  for (const json& one : document) {
+    if (!one.is_string()) return std::nullopt;
+    words.push_back(one.get<std::string>());
+  }
+  if (base_name(words.front()) == "kubelet") words.erase(words.begin());
+  const bool is_of_flags = !words.empty() && words.front().starts_with("--");
+  return is_of_flags ? std::optional(std::move(words)) : std::nullopt;
+}
+
+/// Returns the variables of a kubelet's flags that a YAML mapping has, such as GKE's kube-env, as
+/// an environment file.
+std::string kubelet_variables(const json& document) {
+  std::string lines;
+  if (!document.is_object() || !kind_of(document).empty()) return lines;
+  for (const auto& [name, value] : document.items()) {
+    const bool is_of_flags = is_flags_variable(name) && value.is_string();
+    if (is_of_flags) lines += fmt::format("{}={}\n", name, shell_word(value.get<std::string>()));
+  }
+  return lines;
+}
+
+/// A part of a document that is itself a document, as text. `is_open`: its key can be any.
+struct TextPart {
+  std::string path;
+  std::string text;
+};
+
+/// Returns the texts in a document that may be documents with a kind: those of a ConfigMap, user
+/// data, and the machine configuration that talosctl prints.
+std::vector<TextPart> texts_of(const json& document) {
+  std::vector<TextPart> texts;
+  if (!document.is_object()) return texts;
+  const std::string kind = kind_of(document);
+  const auto add = [&](std::string path, const json* value) {
+    if (value != nullptr && value->is_string()) {
+      texts.push_back({std::move(path), value->get<std::string>()});
+    }
+  };
+  if (kind == "EC2NodeClass") add("spec.userData", at_path(document, "spec.userData"));
+  if (has_mark(document, "metadata.type=MachineConfigs.config.talos.dev")) {
+    add("spec", member(document, "spec"));
+  }
+  const json* const data = kind == "ConfigMap" ? member(document, "data") : nullptr;
+  if (data == nullptr || !data->is_object()) return texts;
+  for (const auto& [key, value] : data->items()) {
+    if (value.is_string() && value.get<std::string>().find("kind:") != std::string::npos) {
+      add("data." + key, &value);
+    }
+  }
+  return texts;
 }
 
 /// GKE writes {memoryManager: {policy: Static}} where a kubelet has memoryManagerPolicy.
@@ -516,14 +616,33 @@ class Finder {
       if (kind_of(document).empty() && has_any_key(document, kRancherKeys))
         return take_rancher(document);
     }
+    if (const auto texts = texts_of(document); !texts.empty())
+      return look_into_texts(texts, document);
+    if (const auto words = listed_command(document)) {
+      is_found_ = true;
+      merge_flags(flags_, flags_of_words(*words));
+      return {};
+    }
+    if (const std::string variables = kubelet_variables(document); !variables.empty()) {
+      const FlagsText read = flags_of_environment(variables);
+      if (!read.flags.empty()) {
+        is_found_ = true;
+        merge_flags(flags_, read.flags);
+        return {};
+      }
+    }
     if (const auto words = inspected_kubelet(document)) {
       is_found_ = true;
       merge_flags(flags_, flags_of_words(*words));
       return {};
     }
     if (is_patch(document)) {
-      return invalid(fmt::format("a list of JSON patches, such as Sidero's: expected a {}: {}",
-                                 kConfigKind, kAskTalos));
+      return invalid(
+          fmt::format("a list of JSON patches, such as kubeadm's or Sidero's: expected "
+                      "a {}: pass '/var/lib/kubelet/config.yaml' from the node; {}",
+                      kConfigKind,
+                      "with Talos the output of: talosctl read "
+                      "/etc/kubernetes/kubelet.yaml"));
     }
     if (is_aks(document)) {
       name_complete(
@@ -569,6 +688,22 @@ class Finder {
   }
 
  private:
+  /// Looks at documents in the texts of another document.
+  Result<void> look_into_texts(const std::vector<TextPart>& texts, const json& document) {
+    for (const auto& [path, text] : texts) {
+      auto parsed = parse_documents(text, DocumentRules::kKubeletLenient);
+      if (!parsed) continue;  // not meant as a document, such as a script
+      for (json& one : *parsed) {
+        const bool is_nested = !texts_of(one).empty();
+        if (is_nested || !one.is_object()) continue;
+        inner_.push_back(std::move(one));
+        PINFOLD_TRY_WRAP(look(inner_.back()), printable(path));
+      }
+    }
+    if (other_ == nullptr) other_ = &document;
+    return {};
+  }
+
   /// Looks at the items of a list, such as the output of `oc get kubeletconfig -o yaml`.
   Result<void> look_into(const json& list) {
     const json* const items = member(list, "items");
@@ -587,7 +722,11 @@ class Finder {
         PINFOLD_LET_WRAP(found, parse_text(config->get<std::string>()),
                          std::string(wrapper.config));
       }
-      if (wrapper.config == "kubeletConfig") rename_gke_fields(found);
+      if (wrapper.mark == "agentPoolType") {
+        found = rename_aks_fields(std::move(found));
+      } else if (wrapper.config.ends_with("kubeletConfig") && wrapper.kind.empty()) {
+        rename_gke_fields(found);
+      }
       if (!found.is_object() || !is_configuration(found)) {
         return fail_field(std::string(wrapper.config), found, "expected a KubeletConfiguration");
       }
@@ -601,6 +740,7 @@ class Finder {
         if (wrapper.group == kKops && !wrapped_.insert(wrapper.kind).second) {
           return invalid(fmt::format("several documents of kind '{}': expected one", wrapper.kind));
         }
+        if (wrapper.group == kKops) note_unknown_fields(wrapper.arguments, *arguments);
         merge_flags(flags_, wrapper.group == kKops ? flags_of_fields(*arguments)
                                                    : flags_of_json(*arguments));
       }
@@ -609,6 +749,22 @@ class Finder {
     auto added = added_reservations(document);
     if (!added.empty()) complete_.reservations = std::move(added);
     return {};
+  }
+
+  /// Notes the fields of kops that become no flag that is known here.
+  void note_unknown_fields(std::string_view path, const json& fields) {
+    constexpr std::size_t kMost = 50;  // each search takes time
+    std::vector<std::string_view> names;
+    for (const Field& field : kKubeletFields) names.push_back(field.name);
+    std::size_t count = 0;
+    if (!fields.is_object()) return;
+    for (const auto& [name, value] : fields.items()) {
+      const bool is_known = flag_of_field(name) != nullptr ||
+                            std::find(names.begin(), names.end(), name) != names.end();
+      if (is_known || count++ >= kMost) continue;
+      notes_.push_back(
+          fmt::format("unknown field '{}.{}'{}", path, printable(name), did_you_mean(name, names)));
+    }
   }
 
   void name_complete(const std::string& advice) {
@@ -661,7 +817,9 @@ class Finder {
       return fail_field("kind", kind,
                         fmt::format("expected '{}': {}", kConfigKind, elsewhere->advice));
     }
-    if (!kind.empty()) return fail_field("kind", kind, fmt::format("expected '{}'", kConfigKind));
+    if (!kind.empty()) {
+      return fail_field("kind", kind, fmt::format("expected '{}': {}", kConfigKind, kAskNode));
+    }
     const auto items = other_->items();
     if (std::any_of(items.begin(), items.end(),
                     [](const auto& item) { return item.key().starts_with("kube"); }) &&
@@ -676,8 +834,8 @@ class Finder {
     for (const auto& [name, value] : other_->items()) {
       if (names.size() < kMost) names.push_back(fmt::format("'{}'", printable(name)));
     }
-    return invalid(fmt::format("not a {}: the document has none of its own fields, only {}",
-                               kConfigKind, fmt::join(names, ", ")));
+    return invalid(fmt::format("not a {}: the document has none of its own fields, only {}: {}",
+                               kConfigKind, fmt::join(names, ", "), kAskNode));
   }
 
   std::vector<json> configs_;
@@ -690,6 +848,7 @@ class Finder {
   bool is_partial_ = true;              ///< until a whole KubeletConfiguration is found
   std::set<std::string_view> wrapped_;  ///< kinds of kops
   const json* other_ = nullptr;
+  std::deque<json> inner_;  ///< documents in texts of others; addresses do not change
 };
 
 /// Returns advice for flags that name the file with the rest of the configuration.
@@ -700,9 +859,16 @@ tl::unexpected<Error> fail_elsewhere(const std::string& file) {
                   printable(file)));
 }
 
-/// Returns the flags and notes of a text that has flags, as a configuration.
-Result<ConfigDocument> document_of_flags(const FlagsText& read, std::string_view text) {
-  if (read.flags.empty() && !names_kubelet(text)) return invalid("it contains no kubelet flags");
+/// Returns the flags and notes of a text that has flags, as a configuration. A text without any
+/// flag does not mean a kubelet with its defaults, unless it is the whole command.
+Result<ConfigDocument> document_of_flags(const FlagsText& read) {
+  if (read.flags.empty() && !read.is_command && read.notes.empty()) {
+    PINFOLD_TRY(check_unit(read));
+    return invalid(
+        "it contains no kubelet flags: expected '--NAME=VALUE', or a KubeletConfiguration: "
+        "--config "
+        "with the root of the node, '/', reads the kubelet's file and flags");
+  }
   PINFOLD_TRY(check_unit(read));
   ConfigDocument found{json::object(), read.notes, true};
   PINFOLD_TRY(add_flags(read, found));
@@ -715,6 +881,12 @@ Result<ConfigDocument> read_bootstrap(std::string_view text) {
   for (const std::string& value : option_values(split_words(text), kBootstrapFlags)) {
     merge_flags(flags, flags_of_words(split_words(value)));
   }
+  if (flags.empty()) {
+    return invalid(
+        fmt::format("a call of bootstrap.sh whose {} has no flags: expected "
+                    "'--NAME=VALUE'",
+                    kBootstrapFlags));
+  }
   const std::string complete =
       "bootstrap.sh adds its own settings, kubeReserved among them: "
       "'/etc/kubernetes/kubelet/kubelet-config.json' on the node is complete";
@@ -723,19 +895,100 @@ Result<ConfigDocument> read_bootstrap(std::string_view text) {
   return Result<ConfigDocument>(std::move(found));
 }
 
-/// Returns the command of a kubelet in a line of ps, pgrep or systemctl status, after the time or
-/// the number of the process; "" if the line has none, or cuts it off.
+/// Returns whether a line ends with a mark of a terminal or of systemd for the part that it leaves
+/// out.
+bool is_cut_off(std::string_view line) {
+  return line.ends_with("\u2026") || line.ends_with("...") || line.ends_with('>');
+}
+
+/// Returns whether a text has the command of a kubelet in a line that is cut off.
+bool has_cut_command(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const bool has_command = line.find("kubelet -") != std::string_view::npos ||
+                             line.find("k3s server -") != std::string_view::npos;
+    if (has_command && is_cut_off(trimmed(line))) return true;
+  }
+  return false;
+}
+
+bool is_number(std::string_view word) {
+  return !word.empty() &&
+         std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Returns where the program of a kubelet, or of a program that contains one, ends in a line;
+/// npos: nowhere.
+std::size_t end_of_program(std::string_view line) {
+  for (const std::string_view command :
+       {"kubelet -", "k3s server -", "k3s agent -", "rke2 server -", "rke2 agent -"}) {
+    const std::size_t at = line.find(command);
+    if (at != std::string_view::npos) return at;
+  }
+  return std::string_view::npos;
+}
+
+/// Returns the command of a kubelet in a line of ps, pgrep or systemctl status, after the time, the
+/// number or the user of the process; "" if the line has none, or cuts it off.
 std::string_view command_of_process(std::string_view line) {
-  const std::size_t program = line.find("kubelet -");
-  if (program == std::string_view::npos || line.ends_with("\u2026")) return {};
+  const std::size_t program = end_of_program(line);
+  if (program == std::string_view::npos || is_cut_off(line)) return {};
   const std::size_t start = line.substr(0, program).find_last_of(" \t") + 1;
   const bool is_program = program == start || line[program - 1] == '/';
   const std::string_view before = trimmed(line.substr(0, start));
   const std::string_view last = before.substr(before.find_last_of(" \t") + 1);
-  const bool is_number = !last.empty() && last.back() >= '0' && last.back() <= '9';
+  const bool has_number = !last.empty() && last.back() >= '0' && last.back() <= '9';
   const bool is_process = last == before || last.find(':') != std::string_view::npos ||
                           last.find("\u2500") != std::string_view::npos;
-  return is_program && is_number && is_process ? trimmed(line.substr(start)) : "";
+  const std::string_view first = before.substr(0, before.find_first_of(" \t"));
+  // The columns pid and user.
+  const bool is_of_user =
+      is_number(first) &&
+      trimmed(before.substr(first.size())).find_first_of(" \t") == std::string_view::npos;
+  return is_program && ((has_number && is_process) || is_of_user) ? trimmed(line.substr(start))
+                                                                  : "";
+}
+
+/// Returns the flags that k3s and RKE2 log when they start their kubelet.
+std::optional<FlagsText> flags_of_rancher_log(std::string_view text) {
+  constexpr std::string_view kMark = "msg=\"Running kubelet -";
+  const std::size_t at = text.rfind(kMark);
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(at + kMark.size() - 1);
+  std::string command = "kubelet ";
+  for (std::size_t i = 0; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i) {
+    const bool is_escaped = text[i] == '\\' && i + 1 < text.size();
+    command += text[is_escaped ? ++i : i];
+  }
+  return flags_of_command(split_words(command));
+}
+
+/// Returns the flags for a kubelet in a script or line that installs k3s or RKE2.
+std::optional<FlagsText> flags_of_install(std::string_view text) {
+  constexpr std::string_view kOption = "--kubelet-arg";
+  const bool is_install = text.find("get.k3s.io") != std::string_view::npos ||
+                          text.find("get.rke2.io") != std::string_view::npos;
+  if (!is_install) return std::nullopt;
+  std::vector<std::string> words = {"k3s"};
+  for (const std::string& word : split_words(text)) {
+    const std::size_t at = word.find(kOption);
+    const bool is_variable = at != std::string::npos && at > 0;  // INSTALL_K3S_EXEC="..."
+    if (!is_variable) words.push_back(word);
+    for (std::string& inner : is_variable ? split_words(word.substr(at)) : words_of_file("", {})) {
+      words.push_back(std::move(inner));
+    }
+  }
+  if (option_values(words, kOption).empty()) return std::nullopt;
+  return flags_of_command(words);
+}
+
+/// Returns a line without the prompt of a shell and sudo.
+std::string_view without_prompt(std::string_view line) {
+  for (const std::string_view prefix : {"$ ", "sudo "}) {
+    if (line.starts_with(prefix)) line = trimmed(line.substr(prefix.size()));
+  }
+  return line;
 }
 
 /// Returns the flags of the only kubelet that a list of processes shows.
@@ -752,6 +1005,22 @@ std::optional<FlagsText> flags_of_processes(std::string_view text) {
   return flags_of_command(split_words(*commands.begin()));
 }
 
+/// Returns the only part of MIME user data with a NodeConfig; "" if it has none, or several.
+std::string_view node_config_part(std::string_view text) {
+  constexpr std::string_view kType = "Content-Type: application/node.eks.aws";
+  const std::size_t type = text.find(kType);
+  const bool is_only = type != std::string_view::npos && text.rfind(kType) == type;
+  const std::size_t begin = is_only ? text.find("\n\n", type) : std::string_view::npos;
+  if (begin == std::string_view::npos) return {};
+  std::string_view part = text.substr(begin);
+  for (std::size_t line = part.find("\n--"); line != std::string_view::npos;
+       line = part.find("\n--", line + 1)) {
+    const bool is_separator = part.substr(line + 1).starts_with("---");  // of YAML
+    if (!is_separator) return part.substr(0, line + 1);
+  }
+  return part;
+}
+
 }  // namespace
 
 bool names_kubelet(std::string_view text) {
@@ -764,14 +1033,19 @@ std::optional<FlagsText> flags_of_text(std::string_view text, std::string_view u
   if (text.find('\0') != std::string_view::npos) {
     return flags_of_command(parse_command_line(text));
   }
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const std::string_view whole = trimmed(text);
+  if (whole.find('\n') == std::string_view::npos) text = without_prompt(whole);
   const std::string_view line = first_line(text);
   if (is_unit(line)) return flags_of_unit({std::string(text)}, unit, files);
+  if (auto installed = flags_of_install(text)) return installed;
   if (is_command_line(line)) {
     const auto words = words_of_file(text, {});
     auto read = flags_of_command(words);
     return read ? std::move(read) : FlagsText{flags_of_words(words), {}};
   }
-  if (is_assignment(line)) return flags_of_environment(text);
+  if (is_assignment(line) && !is_script(text)) return flags_of_environment(text);
+  if (auto logged = flags_of_rancher_log(text)) return logged;
   if (auto logged = flags_of_log(text)) {
     FlagsText read{*std::move(logged), {}};
     read.is_command = true;
@@ -835,15 +1109,32 @@ Result<void> check_policies(const std::vector<std::string>& open, const Config& 
 }
 
 Result<ConfigDocument> read_config_document(std::string_view text, std::string_view unit) {
-  if (const auto read = flags_of_text(text, unit)) return document_of_flags(*read, text);
   if (text.find("bootstrap.sh ") != std::string_view::npos &&
       text.find(kBootstrapFlags) != std::string_view::npos) {
     return read_bootstrap(text);
   }
+  if (has_cut_command(text)) {
+    return invalid(
+        "the line with the kubelet's command is cut off: pass the output of 'systemctl status -l "
+        "--no-pager kubelet' or 'ps -ww -C kubelet -o args='");
+  }
+  if (const auto read = flags_of_text(text, unit)) return document_of_flags(*read);
+  if (is_script(text)) {
+    return invalid(fmt::format("a script: expected a {}, or flags: {}", kConfigKind, kAskNode));
+  }
   const std::string_view first = first_line(text);
+  if (first.find(" kubelet[") != std::string_view::npos) {
+    return invalid(
+        fmt::format("a kubelet's log without its flags: expected lines with 'FLAG: --', "
+                    "which a kubelet logs with --v=1: {}",
+                    kAskNode));
+  }
   if (text.find("[settings.kubernetes") != std::string_view::npos ||
       first.starts_with("settings.kubernetes.")) {
     return invalid(kBottlerocket);
+  }
+  if (const auto part = node_config_part(text); !part.empty()) {
+    return read_config_document(part, unit);
   }
   if (first.starts_with("MIME-Version:") || first.starts_with("Content-Type: multipart")) {
     return invalid("MIME user data: expected a KubeletConfiguration: pass its part NodeConfig");

@@ -45,4 +45,7 @@ struct KnownFlag {
 /// Returns all names, with two dashes.
 [[nodiscard]] std::vector<std::string> flag_names();
 
+/// Returns whether a variable is for a kubelet's flags by its name, such as KUBELET_EXTRA_ARGS.
+[[nodiscard]] bool is_flags_variable(std::string_view name);
+
 }  // namespace pinfold

@@ -248,9 +248,21 @@ tl::unexpected<Error> fail_operand(const std::string& word) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("flag '{}': expected a value after it", word));
   }
-  const std::string_view advice = word.starts_with('$')
-                                      ? "systemd replaces no variables in environment files"
-                                      : "the value of a boolean flag follows '='";
+  for (const std::string_view dash : {"\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2212"}) {
+    if (!word.starts_with(dash)) continue;
+    const std::size_t begin = std::min(word.find_first_not_of('-', dash.size()), word.size());
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': expected a flag: a dash of typeset text, such as U+2013, comes "
+                            "before it, and a kubelet does not start: write '--'",
+                            printable(word.substr(begin))));
+  }
+  const std::string flag = "--" + word.substr(0, word.find('='));
+  const bool lacks_dashes = find_flag(flag) != nullptr;
+  const std::string advice =
+      lacks_dashes             ? fmt::format("write '--{}'", printable(word))
+      : word.starts_with("$(") ? "a shell replaces this, not systemd: pass what it prints"
+      : word.starts_with('$')  ? "systemd replaces no variables in environment files"
+                               : "the value of a boolean flag follows '='";
   return fail(
       ErrorCode::kInvalidArgument,
       fmt::format(

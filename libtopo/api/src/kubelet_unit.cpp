@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <span>
 #include <utility>
 
+#include "flag_table.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/unit_file.hpp"
 
@@ -41,14 +43,19 @@ class Environment {
   void clear() { *this = Environment(); }
   [[nodiscard]] const Variables& values() const { return values_; }
   /// Returns the flags in all values. Other words in them are not meant for a kubelet, unless the
-  /// value begins with a flag or a variable.
+  /// value begins with a flag, a variable or a dash of another script, or the variable is for
+  /// flags.
   [[nodiscard]] KubeletFlags flags() const {
     KubeletFlags flags;
     for (const std::string& name : order_) {
-      const auto words = split_words(values_.find(name)->second);
+      auto words = split_words(values_.find(name)->second);
+      if (name == "Environment") words = words_of_show(words);
       KubeletFlags more = flags_of_words(words);
-      const bool is_meant =
-          !words.empty() && (words.front().starts_with('-') || words.front().starts_with('$'));
+      const auto begins_with = [&](std::string_view start) {
+        return !words.empty() && words.front().starts_with(start);
+      };
+      const bool is_meant = begins_with("-") || begins_with("$") || begins_with("\u2013") ||
+                            begins_with("\u2014") || is_flags_variable(name);
       if (!is_meant) more.erase("--");
       merge_flags(flags, more);
     }
@@ -56,6 +63,19 @@ class Environment {
   }
 
  private:
+  /// Returns the flags in the words that `systemctl show -p Environment` prints: NAME=VALUE.
+  static std::vector<std::string> words_of_show(const std::vector<std::string>& assignments) {
+    std::vector<std::string> words;
+    for (const std::string& one : assignments) {
+      const std::size_t equals = one.find('=');
+      const bool is_assigned = !one.starts_with('-') && equals != std::string::npos;
+      for (std::string& word : split_words(is_assigned ? one.substr(equals + 1) : one)) {
+        if (word.starts_with('-')) words.push_back(std::move(word));
+      }
+    }
+    return words;
+  }
+
   Variables values_;
   std::vector<std::string> order_;
 };
@@ -198,6 +218,13 @@ class UnitReader {
 };
 
 }  // namespace
+
+bool is_flags_variable(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kWords = {"ARGS", "OPTS", "FLAGS"};
+  return name.find("KUBELET") != std::string_view::npos &&
+         std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return name.ends_with(word); });
+}
 
 std::string unit_of_path(std::string_view path) {
   constexpr std::string_view kService = ".service";

@@ -268,6 +268,19 @@ Result<PodDocuments> PodCollector::finish() && {
   if (out_.pods.empty() && foreign_ && out_.notes.size() == foreign_count_) {
     return fail(*std::move(foreign_));
   }
+  std::map<PodUid, const PodSpec*> by_uid;
+  for (const PodSpec& pod : out_.pods) {
+    const auto [other, is_new] = by_uid.emplace(pod.uid, &pod);
+    const bool is_copy = !is_new && (other->second->name != pod.name ||
+                                     other->second->namespace_name != pod.namespace_name);
+    if (!is_copy) continue;
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("pods {}/{} and {}/{} have the same metadata.uid '{}': expected "
+                    "different ones: remove that of the copy",
+                    printable(other->second->namespace_name), printable(other->second->name),
+                    printable(pod.namespace_name), printable(pod.name), printable(pod.uid.value)));
+  }
   if (nodes_.size() > 1) {
     out_.notes.push_back(fmt::format("the pods are of {} nodes ({}): all are read", nodes_.size(),
                                      fmt::join(nodes_, ", ")));

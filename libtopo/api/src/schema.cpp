@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "pinfold/text/field.hpp"
+#include "pinfold/text/go_duration.hpp"
 #include "pinfold/text/message.hpp"
 #include "pinfold/text/words.hpp"
 
@@ -140,6 +141,10 @@ std::string_view expectation(const json& value, FieldType type) {
       // YAML turns words such as 0 and true into numbers and booleans.
       if (is_scalar(value)) return "expected a string, in quotes";
       return value.is_string() ? "" : "expected a string";
+    case FieldType::kDuration:
+      return value.is_string() && go::parse_duration(value.get_ref<const std::string&>())
+                 ? ""
+                 : "expected a duration in quotes, such as \"10s\"";
     case FieldType::kBool:
       return value.is_boolean() ? "" : "expected true or false";
     case FieldType::kInt32:

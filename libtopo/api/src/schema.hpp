@@ -15,6 +15,7 @@ namespace pinfold {
 enum class FieldType {
   kAny,
   kText,
+  kDuration,  ///< a string such as "10s", which Go's decoder parses
   kBool,
   kInt32,
   kInt64,

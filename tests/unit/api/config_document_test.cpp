@@ -332,6 +332,122 @@ TEST(ConfigDocument, OfSeveralGroupsOfNodesIsNotGuessed) {
               HasSubstr("2 kubelet configurations: 'a', 'b': expected one: pass one of them"));
 }
 
+/// What people copy from a node or a repository, each with the static policy and CPU 0 reserved.
+TEST(ConfigDocument, IsReadFromWhatPeopleHaveAtHand) {
+  constexpr Sample kForms[] = {
+      {"script of EKS with a variable",
+       "#!/bin/bash\nCLUSTER=prod\n/etc/eks/bootstrap.sh $CLUSTER --kubelet-extra-args "
+       "'--cpu-manager-policy=static --reserved-cpus=0'\n"},
+      {"systemctl show -p Environment",
+       "Environment=A=--kubeconfig=/a KUBELET_EXTRA_ARGS=--cpu-manager-policy=static "
+       "--reserved-cpus=0"},
+      {"ps of k3s",
+       "root  1521  2.0  0.1 21 98 ? Ssl Nov28 30:11 /usr/local/bin/k3s server "
+       "--kubelet-arg=cpu-manager-policy=static --kubelet-arg=reserved-cpus=0"},
+      {"ps with pid and user",
+       "1520 root /usr/bin/kubelet --cpu-manager-policy=static --reserved-cpus=0"},
+      {"sudo", "sudo /usr/bin/kubelet --cpu-manager-policy=static --reserved-cpus=0"},
+      {"prompt",
+       "$ minikube start --extra-config=kubelet.cpu-manager-policy=static "
+       "--extra-config=kubelet.reserved-cpus=0"},
+      {"pipe that installs k3s",
+       "#!/bin/sh\ncurl -sfL https://get.k3s.io | sh -s - server "
+       "--kubelet-arg=cpu-manager-policy=static --kubelet-arg=reserved-cpus=0\n"},
+      {"variable that installs k3s",
+       "curl -sfL https://get.k3s.io | INSTALL_K3S_EXEC=\"--kubelet-arg=cpu-manager-policy=static "
+       "--kubelet-arg=reserved-cpus=0\" sh -"},
+      {"args of a manifest", R"(["kubelet","--cpu-manager-policy=static","--reserved-cpus=0"])"},
+      {"log of k3s",
+       "Nov 29 10:00:00 n1 k3s[812]: time=\"a\" level=info msg=\"Running kubelet --address=0.0.0.0 "
+       "--cpu-manager-policy=static --reserved-cpus=0\"\n"},
+      {"kube-env of GKE",
+       "ZONE: a\nKUBELET_ARGS: --v=2 --cpu-manager-policy=static --reserved-cpus=0\n"},
+      {"environment with a byte order mark",
+       "\xef\xbb\xbfKUBELET_EXTRA_ARGS=\"--cpu-manager-policy=static --reserved-cpus=0\""},
+      {"gcloud container node-pools describe",
+       "autoscaling: {}\nconfig: {kubeletConfig: {cpuManagerPolicy: static, reservedSystemCPUs: "
+       "'0'}}"},
+      {"talosctl get machineconfig",
+       "node: a\nmetadata: {type: MachineConfigs.config.talos.dev}\nspec: |\n  machine:\n    "
+       "kubelet:\n      extraConfig: {cpuManagerPolicy: static, reservedSystemCPUs: '0'}\n"},
+      {"talosctl get kubeletspec",
+       "node: a\nmetadata: {type: KubeletSpecs.kubernetes.talos.dev}\nspec: {config: "
+       "{cpuManagerPolicy: static, reservedSystemCPUs: '0'}}"},
+      {"ConfigMap with a KubeletConfig",
+       "kind: ConfigMap\ndata:\n  config: |\n    apiVersion: machineconfiguration.openshift.io/v1\n"
+       "    kind: KubeletConfig\n    spec: {kubeletConfig: {cpuManagerPolicy: static, "
+       "reservedSystemCPUs: '0'}}\n"},
+      {"RKE2 of Cluster API",
+       "apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: RKE2ConfigTemplate\nspec: {template: "
+       "{spec: {agentConfig: {kubelet: {extraArgs: [cpu-manager-policy=static, "
+       "reserved-cpus=0]}}}}}"},
+      {"user data of Karpenter",
+       "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nspec:\n  userData: |\n    "
+       "apiVersion: "
+       "node.eks.aws/v1alpha1\n    kind: NodeConfig\n    spec: {kubelet: {config: "
+       "{cpuManagerPolicy: static, reservedSystemCPUs: '0'}}}\n"},
+      {"MIME with one NodeConfig",
+       "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: "
+       "application/node.eks.aws\n\n---\napiVersion: node.eks.aws/v1alpha1\nkind: "
+       "NodeConfig\nspec: {kubelet: {config: {cpuManagerPolicy: static, reservedSystemCPUs: "
+       "'0'}}}\n\n--B--\n"},
+  };
+  for (const auto& [name, text] : kForms) {
+    const auto parsed = parse_config(text);
+    ASSERT_TRUE(parsed) << name << ": " << parsed.error().message;
+    EXPECT_EQ(parsed->config.cpu_manager_policy, "static") << name;
+    EXPECT_EQ(parsed->config.reserved_system_cpus, "0") << name;
+  }
+}
+
+/// A text about a kubelet without a flag, or with flags that are lost, has no answer.
+TEST(ConfigDocument, WithoutAnyFlagIsAnError) {
+  constexpr std::pair<const char*, const char*> kTexts[] = {
+      {"KUBELET_EXTRA_ARGS=\n", "it contains no kubelet flags: expected '--NAME=VALUE'"},
+      {"# /etc/k3s.env\nK3S_TOKEN=kubelet\n", "it contains no kubelet flags"},
+      {"#!/bin/bash\nKUBELET_CONFIG=/a\necho \"$(jq . $KUBELET_CONFIG)\"\n", "a script: expected"},
+      {"KUBELET_EXTRA_ARGS=cpu-manager-policy=static reserved-cpus=0",
+       "'cpu-manager-policy=static'"},
+      {"KUBELET_EXTRA_ARGS=cpu-manager-policy=static", "write '--cpu-manager-policy=static'"},
+      {"A=\u2013-cpu-manager-policy=static",
+       "'cpu-manager-policy=static': expected a flag: a dash of typeset text"},
+      {"A=\u2014cpu-manager-policy=static", "write '--'"},
+      {"   \u2514\u25001520 /usr/bin/kubelet --kubeconfig=/etc/kuber>",
+       "is cut off: pass the output"},
+      {"   `-1520 /usr/bin/kubelet --cpu-manager-policy=static --kubeconfig=/e...", "is cut off"},
+      {"Nov 29 10:00:00 n1 kubelet[1520]: I1129 a.go:272] nodeConfig={}", "logs with --v=1"},
+      {"kind: Config\napiVersion: v1\nclusters: []", "it is a kubeconfig"},
+      {"- {op: add, path: /cpuManagerPolicy, value: static}", "such as kubeadm's or Sidero's"},
+      {"machine: {type: worker}", "without machine.kubelet"},
+      {"kind: ConfigMap\ndata: {ClusterConfiguration: \"kind: ClusterConfiguration\"}",
+       "kubelet-config -o yaml"},
+      {"kind: Foo", "expected 'KubeletConfiguration': pass the output of: kubectl get --raw"},
+  };
+  for (const auto& [text, expected] : kTexts) {
+    const auto parsed = parse_config(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().message, HasSubstr(expected)) << text;
+  }
+}
+
+TEST(ConfigDocument, OfAksIsOfOneProduct) {
+  const auto parsed = parse_config(
+      R"({"agentPoolType": "a", "kubeletConfig": {"cpuManagerPolicy": "static", "podMaxPids": 9}})");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->config.cpu_manager_policy, "static");
+  EXPECT_THAT(parsed->warnings, ElementsAre(HasSubstr("AKS adds its own settings")));
+}
+
+TEST(ConfigDocument, OfKopsNamesMisspeltFields) {
+  const auto parsed = parse_config(
+      "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nspec: {kubelet: {cpuManagerPolicyy: "
+      "static}}");
+  ASSERT_TRUE(parsed);
+  EXPECT_THAT(parsed->warnings,
+              Contains("unknown field 'spec.kubelet.cpuManagerPolicyy', did you mean "
+                       "'cpuManagerPolicy'?"));
+}
+
 TEST(ConfigDocument, HasTheSettingsThatDistributionsAdd) {
   using Amounts = std::map<std::string, std::string>;
   const Amounts of_k3s = {{"imagefs.available", "5%"}, {"nodefs.available", "5%"}};

@@ -130,7 +130,9 @@ TEST(ConfigParse, NamesTheInvalidField) {
     const char* message;
   } cases[] = {
       {"[]", "configuration: a list: expected an object"},
-      {"kind: Pod", "kind: 'Pod': expected 'KubeletConfiguration'"},
+      {"kind: Pod",
+       "kind: 'Pod': expected 'KubeletConfiguration': pass the output of: kubectl get --raw "
+       "/api/v1/nodes/NAME/proxy/configz"},
       {"apiVersion: v1", "apiVersion: 'v1': expected 'kubelet.config.k8s.io/v1beta1'"},
       {"cpuManagerPolicy: [static]", "cpuManagerPolicy: a list: expected a string"},
       {"reservedSystemCPUs: 0", "reservedSystemCPUs: 0: expected a string, in quotes"},
