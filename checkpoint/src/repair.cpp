@@ -172,9 +172,9 @@ std::string unread_part(const Node& node, const FileInRepair<Kind>& file) {
       if (names.size() < kShown) names.push_back(fmt::format("'{}'", printable(key)));
     }
   }
-  const std::string_view beside = names.empty() ? "" : ", but the unknown key ";
+  const std::string_view separator = names.empty() ? "" : ", but the unknown key ";
   if (file.salvaged.policy.empty()) {
-    return fmt::format("no policyName{}{}", beside, fmt::join(names, ", "));
+    return fmt::format("no policyName{}{}", separator, fmt::join(names, ", "));
   }
   if (names.empty() || !Kind::has_unowned(node, file.salvaged.state)) return "";
   return fmt::format("the unknown key {} may have assignments", fmt::join(names, ", "));

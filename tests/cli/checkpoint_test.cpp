@@ -278,6 +278,21 @@ TEST_F(Checkpoint, NamesAStateFileOfAnotherManager) {
   }
 }
 
+/// The name of a file in a directory does not make it a state.
+TEST_F(Checkpoint, ADirectoryWithAnotherFileUnderTheNameIsAnError) {
+  for (const char* const text : {R"({"state":{"policyName":"static"}})", "{}", "null"}) {
+    const test::TempDir dir;
+    dir.write("cpu_manager_state", text);
+    for (const char* const command : {"checkpoint show ", "checkpoint verify "}) {
+      const auto refused =
+          test::run_shell(std::string(PINFOLD_COMMAND) + " " + command + dir.path());
+      EXPECT_EQ(refused.status, 2) << text;
+      EXPECT_NE(refused.err.find("none of its keys is policyName"), std::string::npos)
+          << refused.err;
+    }
+  }
+}
+
 TEST_F(Checkpoint, RepairAndConvertNameTheDirectoryOfAFile) {
   const std::string path = folder_.path() + "/cpu_manager_state";
   for (const std::string& command :

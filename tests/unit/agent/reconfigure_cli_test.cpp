@@ -153,6 +153,21 @@ TEST_F(ReconfigureCli, AConfigurationThatNoKubeletStartsWithChangesNothing) {
   EXPECT_EQ(get("state/config.yaml"), kOld);
 }
 
+/// A flag of the kubelet may set a policy that its file leaves out, so no file without it gives up
+/// exclusive CPUs.
+TEST_F(ReconfigureCli, RefusesToChangeAPolicyThatTheFileDoesNotName) {
+  put("part.yaml", "kind: KubeletConfiguration\nmaxPods: 100\n");
+  const std::string before = cpus("web");
+  const auto refused = run("reconfigure --config part.yaml " + machine_);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("has no cpuManagerPolicy"));
+  EXPECT_THAT(refused.err, HasSubstr("'cpuManagerPolicy: none'"));
+  EXPECT_EQ(cpus("web"), before);
+  put("foreign.yaml", "authentication: {strategy: x509}\nservices: {etcd: {}}\nnodes: []\n");
+  EXPECT_THAT(run("reconfigure --config foreign.yaml " + machine_).err,
+              HasSubstr("not a KubeletConfiguration"));
+}
+
 /// A container that has both can lose one of them.
 TEST_F(ReconfigureCli, SaysWhatAContainerLoses) {
   const std::string with_memory = std::string(kOld) +
@@ -160,11 +175,12 @@ TEST_F(ReconfigureCli, SaysWhatAContainerLoses) {
                                   "evictionHard: {memory.available: 64Mi}\n"
                                   "reservedMemory: [{numaNode: 0, limits: {memory: 128Mi}}]\n";
   put("memory.yaml", with_memory);
-  put("none.yaml", "cpuManagerPolicy: none\n");
+  put("none.yaml", "cpuManagerPolicy: none\nmemoryManagerPolicy: None\n");
   ASSERT_EQ(run("reconfigure --config memory.yaml " + machine_).status, 0);
-  EXPECT_THAT(run("reconfigure --dry-run --config new.yaml " + machine_).out,
+  put("without.yaml", std::string(kNew) + "memoryManagerPolicy: None\n");
+  EXPECT_THAT(run("reconfigure --dry-run --config without.yaml " + machine_).out,
               HasSubstr("the rules no longer give it NUMA nodes"));
-  put("old.yaml", kOld);
+  put("old.yaml", std::string(kOld) + "memoryManagerPolicy: None\n");
   EXPECT_THAT(run("reconfigure --dry-run --config old.yaml " + machine_).out,
               HasSubstr("the rules no longer give it NUMA nodes; its CPUs stay exclusive"));
   EXPECT_THAT(run("reconfigure --dry-run --config none.yaml " + machine_).out,

@@ -157,6 +157,11 @@ Result<void> apply_arguments(const NodeOptions& options, ConfigDocument& config)
                 fmt::format("--kubelet-flags: '{}': it contains no kubelet flags",
                             options.kubelet_flags.front()));
   }
+  const bool has_none = flags.flags.empty() && flags.notes.empty() && !flags.is_command;
+  if (has_none && !options.kubelet_flags.empty()) {
+    warn(fmt::format("--kubelet-flags: '{}': it contains no kubelet flags",
+                     options.kubelet_flags.front()));
+  }
   if (!options.config.empty()) {
     flags.flags.erase("--config");
     flags.is_command = false;  // the file has the rest
@@ -202,6 +207,13 @@ Result<ConfigText> read_config_text(const NodeOptions& options) {
   PINFOLD_LET_WRAP(auto read, read_config_document(text, unit_in(options.config)), options.config);
   if (is_directory(options.config)) read.sources = std::move(node.sources);
   if (node.is_partial && options.kubelet_flags.empty()) read.is_partial = true;
+  if (std::error_code none;
+      std::filesystem::is_directory(options.config + ".d", none) && !is_directory(options.config)) {
+    warn(
+        fmt::format("configuration: the files in '{0}.d' are not read: --config with the root of "
+                    "the node, '/', reads '{0}' as its kubelet does",
+                    options.config));
+  }
   if (options.config.empty()) {
     read.document = nlohmann::json::object();
     read.is_partial = true;

@@ -1,6 +1,7 @@
 #include "agent/read_node.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <system_error>
@@ -86,6 +87,16 @@ void warn_of_other(const NodeOptions& options, const Config& config) {
                    path));
 }
 
+/// Warns of policies that a part of a configuration leaves open: the defaults decide.
+void warn_of_open(const std::vector<std::string>& open) {
+  if (open.empty()) return;
+  warn(
+      fmt::format("configuration: it is only a part of a kubelet's and has no {}, which may be set "
+                  "elsewhere: the kubelet's default decides; --config with the root of the node, "
+                  "'/', reads all of it",
+                  fmt::join(open, " and no ")));
+}
+
 }  // namespace
 
 Result<Machine> read_machine(const NodeOptions& options) {
@@ -113,6 +124,7 @@ Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<s
   for (const std::string& warning : node.warnings) {
     if (!text) warn("configuration: " + warning);
   }
+  warn_of_open(node.open_policies);
   for (const std::string& gate : unknown_gates(node.config)) {
     node.unknown_gates.emplace(gate, node.config.feature_gates.at(gate));
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <utility>
@@ -26,6 +27,8 @@
 #include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
 #include "pinfold/picture/text.hpp"
+#include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
 #include "pinfold/text/words.hpp"
 #include "pinfold/types/named.hpp"
@@ -62,10 +65,59 @@ void add_rejection(const agent::AdmitOutcome& outcome, Explanation& explanation)
   explanation.containers.clear();
 }
 
+/// Returns a member of a pod's part, such as spec.nodeName; "" if the pod has none.
+std::string text_below(const nlohmann::json& pod, const char* part, const char* name) {
+  const nlohmann::json* const found = pod.is_object() ? member(pod, part) : nullptr;
+  const nlohmann::json* const value =
+      found != nullptr && found->is_object() ? member(*found, name) : nullptr;
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
+
+/// Removes the pods of a list that are on no node yet, with a warning, and adds the names of the
+/// nodes of the others.
+void drop_unscheduled(nlohmann::json& list, std::set<std::string>& nodes) {
+  const auto items = list.is_object() ? list.find("items") : list.end();
+  if (!list.is_object() || items == list.end() || !items->is_array()) return;
+  for (auto pod = items->begin(); pod != items->end();) {
+    const std::string node = text_below(*pod, "spec", "nodeName");
+    if (!node.empty()) nodes.insert(printable(node));
+    if (!node.empty() || text_below(*pod, "status", "phase") != "Pending") {
+      ++pod;
+      continue;
+    }
+    warn(fmt::format("--running: pod {}/{} is Pending and on no node: skipped",
+                     printable(text_below(*pod, "metadata", "namespace")),
+                     printable(text_below(*pod, "metadata", "name"))));
+    pod = items->erase(pod);
+  }
+}
+
+/// Reads the pods of --running. Those of several nodes have no common answer.
+Result<std::vector<PodSpec>> read_running(const std::string& file) {
+  PINFOLD_LET(const auto text, read_input(file));
+  PINFOLD_LET_WRAP(auto documents, parse_documents(text), input_name(file));
+  PodCollector collector(UnknownFields::kRefuse);
+  std::set<std::string> nodes;
+  for (nlohmann::json& document : documents) {
+    drop_unscheduled(document, nodes);
+    PINFOLD_TRY(collector.add(document, input_name(file)));
+  }
+  if (nodes.size() > 1) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("--running: '{}' has pods of {} nodes, {}: expected those of one: pass "
+                            "the output of 'kubectl get pods -A -o json --field-selector "
+                            "spec.nodeName=NODE'",
+                            input_name(file), nodes.size(), fmt::join(nodes, ", ")));
+  }
+  PINFOLD_LET(auto read, std::move(collector).finish());
+  for (const std::string& note : read.notes) warn(note);
+  return std::move(read.pods);
+}
+
 /// Returns the pods that run on the node: those of --running, else those that a kubelet here names.
 /// Warns if it does not answer.
 Result<std::vector<PodSpec>> running_pods(const ExplainOptions& options) {
-  if (!options.running.empty()) return read_pods({options.running});
+  if (!options.running.empty()) return read_running(options.running);
   if (!options.of_kubelet || options.agent.sysfs != "/") return std::vector<PodSpec>();
   auto pods = read_kubelet_pods();
   if (pods) return pods;
@@ -108,12 +160,28 @@ Result<agent::AgentState> state_with_running(const ExplainOptions& options,
   return state;
 }
 
+/// Ignores the uid of a copy of an active pod under another name: the API server gives it a new
+/// one.
+void ignore_uid_of_other(const NodeState& state, PodSpec& pod) {
+  const ActivePod* const active = state.find(pod.uid);
+  const bool is_other = active != nullptr && (active->spec.name != pod.name ||
+                                              active->spec.namespace_name != pod.namespace_name);
+  if (!is_other) return;
+  warn(fmt::format(
+      "pod {0}/{1} has the metadata.uid of {2}/{3}, '{4}': it counts as a new pod, with "
+      "another uid",
+      printable(pod.namespace_name), printable(pod.name), printable(active->spec.namespace_name),
+      printable(active->spec.name), printable(pod.uid.value)));
+  pod.uid = PodUid(pod.namespace_name + "_" + pod.name);
+}
+
 /// Decides the pods of the files one after another, like admit. A pod that is active with the same
 /// spec is unchanged.
 Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
                                              const agent::NodeAgent& agent,
                                              agent::AgentState state) {
-  PINFOLD_LET(const auto read, read_pod_files(options.files, RejectedPods::kDecide));
+  PINFOLD_LET(auto read, read_pod_files(options.files, RejectedPods::kDecide));
+  for (PodSpec& pod : read.pods) ignore_uid_of_other(state.node, pod);
   if (!options.no_validation) PINFOLD_TRY(validate_all(read.pods));
   std::vector<Explained> all;
   std::vector<PodSpec> admitted;   // in this call, in its order
