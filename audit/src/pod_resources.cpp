@@ -13,9 +13,21 @@ namespace {
 
 using nlohmann::json;
 
+/// Go's JSON has the names of protobuf's fields: "pod_resources" for podResources.
+std::string with_underscores(std::string_view key) {
+  std::string out;
+  for (const char c : key) {
+    const bool is_upper = c >= 'A' && c <= 'Z';
+    if (is_upper) out += '_';
+    out += is_upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
 /// Returns an empty list if the member is absent: protobuf omits empty lists.
 Result<json> list_at(const json& object, std::string_view path, std::string_view key) {
-  const json* const list = object.is_object() ? member(object, key) : nullptr;
+  const json* list = object.is_object() ? member(object, key) : nullptr;
+  if (list == nullptr && object.is_object()) list = member(object, with_underscores(key));
   if (list == nullptr) return Result<json>(json::array());
   if (!list->is_array()) return fail_field(join(path, key), *list, "expected a list");
   return Result<json>(*list);
@@ -49,6 +61,14 @@ Result<CpuSet> cpus_of(const json& ids, std::string_view path) {
 Result<PodResources> parse_pod_resources(std::string_view text) {
   PINFOLD_LET(const json document, parse_document(text));
   if (!document.is_object()) return fail_field("", document, "expected an object");
+  const bool is_answer =
+      document.empty() || document.contains("podResources") || document.contains("pod_resources");
+  if (!is_answer) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("it has no key 'podResources', only '{}': expected the answer of the "
+                            "kubelet's PodResources service to List, as JSON",
+                            printable(document.items().begin().key())));
+  }
   PINFOLD_LET(const json pods, list_at(document, "", "podResources"));
   PodResources listed;
   for (std::size_t i = 0; i < pods.size(); ++i) {
