@@ -74,15 +74,25 @@ Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
   return sockets;
 }
 
-/// Returns the lowest usable CPU among the SMT siblings of a CPU.
-Result<CoreId> read_core(const KernelTree& tree, CpuId cpu, const CpuSet& usable) {
+/// The lowest CPU of each core, by the ids of its package and the core within it.
+using CoresById = std::map<std::pair<std::int32_t, std::int32_t>, CpuId>;
+
+/// Returns the lowest usable CPU among the SMT siblings of a CPU. Without a list of them, CPUs with
+/// the same core_id in a package are siblings, as for cAdvisor.
+Result<CoreId> read_core(const KernelTree& tree, CpuId cpu, SocketId socket, const CpuSet& usable,
+                         CoresById& by_id) {
   const std::string directory = fmt::format("{}/cpu{}/topology/", kCpuDirectory, cpu.value);
   PINFOLD_LET(auto siblings,
               tree.read_cpus(directory + "thread_siblings_list", directory + "thread_siblings"));
   if (!siblings) {  // the newer names
     PINFOLD_LET(siblings, tree.read_cpus(directory + "core_cpus_list", directory + "core_cpus"));
   }
-  CpuSet here = siblings.value_or(CpuSet{}) & usable;
+  if (!siblings) {
+    PINFOLD_LET(const auto id, tree.read(directory + "core_id", parse_id));
+    if (!id) return CoreId{cpu.value};
+    return CoreId{by_id.emplace(std::pair(socket.value, *id), cpu).first->second.value};
+  }
+  CpuSet here = *siblings & usable;
   here.insert(cpu);  // some lists omit their own CPU
   return CoreId{here.first().value};
 }
@@ -288,6 +298,30 @@ Result<std::optional<std::vector<CoreKind>>> read_core_kinds(const KernelTree& t
 
 }  // namespace
 
+/// Warns of online CPUs that are left out because they have no topology files, and of memory that
+/// the NUMA nodes do not have.
+Result<void> add_warnings(const KernelTree& tree, const CpuSet& usable,
+                          MachineDescription& description) {
+  PINFOLD_LET(const auto online, read_online(tree, kCpuDirectory));
+  const CpuSet left_out = online.value_or(CpuSet{}) - usable;
+  if (!left_out.empty()) {
+    description.warnings.push_back(
+        fmt::format("{}/online: '{}': only {} of {} CPUs have topology files: left out: {}",
+                    tree.shown(kCpuDirectory), online->to_string(), usable.size(), online->size(),
+                    left_out.to_string()));
+  }
+  std::uint64_t of_nodes = 0;
+  for (const NumaNode& node : description.numa_nodes) of_nodes += node.memory;
+  const std::uint64_t capacity = description.memory_capacity.value_or(of_nodes);
+  if (capacity < of_nodes / 2) {
+    description.warnings.push_back(
+        fmt::format("{}: {} bytes of memory, but the NUMA nodes have {}: it is the limit of a "
+                    "container, or of another machine",
+                    tree.shown(kMemInfo), capacity, of_nodes));
+  }
+  return {};
+}
+
 Result<MachineDescription> read_sys_tree(const SysTree& source) {
   PINFOLD_LET(auto tree, KernelTree::open(source.root));
   PINFOLD_LET(auto sockets, read_sockets(tree));
@@ -296,9 +330,10 @@ Result<MachineDescription> read_sys_tree(const SysTree& source) {
   PINFOLD_LET(auto nodes, read_nodes(tree, usable));
 
   MachineDescription description;
+  CoresById cores;
   std::map<CpuId, CpuSet> sharing_l3;
   for (const auto& [cpu, socket] : sockets) {
-    PINFOLD_LET(auto core, read_core(tree, cpu, usable));
+    PINFOLD_LET(auto core, read_core(tree, cpu, socket, usable, cores));
     PINFOLD_LET(auto l3, read_l3(tree, cpu, usable));
     if (!l3.empty()) sharing_l3.emplace(cpu, std::move(l3));
     description.cpus.push_back({cpu, core, socket, nodes.of_cpu[cpu], CacheId{}});
@@ -308,6 +343,7 @@ Result<MachineDescription> read_sys_tree(const SysTree& source) {
   description.warnings = std::move(nodes.warnings);
   PINFOLD_LET(description.memory_capacity, tree.read(kMemInfo, parse_mem_total));
   PINFOLD_LET(description.core_kinds, read_core_kinds(tree, usable));
+  PINFOLD_TRY(add_warnings(tree, usable, description));
   return description;
 }
 

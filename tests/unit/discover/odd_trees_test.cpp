@@ -50,6 +50,36 @@ TEST(OddTrees, SiblingsCanHaveTheNewerNames) {
   }
 }
 
+TEST(OddTrees, CpusWithOneCoreIdInAPackageAreSiblings) {
+  const TempDir dir;
+  write_tree(dir, cpus_of(4));
+  for (const int cpu : {0, 1, 2, 3}) {
+    const std::string topology = kCpu + "cpu" + std::to_string(cpu) + "/topology/";
+    remove(dir, topology + "thread_siblings_list");
+    remove(dir, topology + "thread_siblings");
+    dir.write(topology + "core_id", std::to_string(cpu / 2));
+  }
+  const auto found = discover(SysTree{dir.path()}, "");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->find(CpuId{1})->core, CoreId{0});
+  EXPECT_EQ(found->find(CpuId{2})->core, CoreId{2});
+  EXPECT_EQ(found->find(CpuId{3})->core, CoreId{2});
+}
+
+TEST(OddTrees, OnlineCpusWithoutFilesAndMissingMemoryAreNamed) {
+  const TempDir dir;
+  write_tree(dir, cpus_of(2));
+  dir.write(kCpu + "online", "0-1,8");
+  dir.write("proc/meminfo", "MemTotal: 1024 kB\n");
+  const auto found = discover(SysTree{dir.path()}, "");
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_EQ(found->description().warnings.size(), 2U);
+  EXPECT_NE(
+      found->description().warnings[0].find("only 2 of 3 CPUs have topology files: left out: 8"),
+      std::string::npos);
+  EXPECT_NE(found->description().warnings[1].find("1048576 bytes of memory"), std::string::npos);
+}
+
 TEST(OddTrees, CpusThatOneListHasTogetherShareTheirCache) {
   const TempDir dir;
   write_tree(dir, cpus_of(6));
