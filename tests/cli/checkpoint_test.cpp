@@ -305,10 +305,10 @@ TEST_F(Checkpoint, RepairAndConvertNameTheDirectoryOfAFile) {
 }
 
 TEST_F(Checkpoint, ADamagedFileIsStillOneOfTheManagers) {
-  // Without its keys, cut off, or with one key left.
+  // Cut off, or with one key left.
   for (const char* const text :
-       {"{}", R"({"policyName":"static","defaultCpu)",
-        R"({"entries":{"a":{"c":"2"}},"checksum":1})", R"({"DefaultCpuSet":"0-1","Data":"x"})"}) {
+       {R"({"policyName":"static","defaultCpu)", R"({"entries":{"a":{"c":"2"}},"checksum":1})",
+        R"({"DefaultCpuSet":"0-1","Data":"x"})"}) {
     folder_.write("cpu_manager_state", text);
     const Outcome outcome = run("verify " + folder_.path() + "/cpu_manager_state");
     EXPECT_EQ(outcome.status, 1) << text;

@@ -283,7 +283,9 @@ TEST_F(Input, ReadsConfigurationsOfDistributions) {
   EXPECT_THAT(unit.err, HasSubstr("AlertingRules (OpenShift); no decision depends on them\n"));
   const Outcome other = admit(pod("a"), "kind: Pod");
   EXPECT_EQ(other.status, 2);
-  EXPECT_EQ(other.err, "pinfold: config.yaml: kind: 'Pod': expected 'KubeletConfiguration'\n");
+  EXPECT_THAT(other.err,
+              HasSubstr("config.yaml: kind: 'Pod': expected 'KubeletConfiguration': pass the "
+                        "output of: kubectl get --raw"));
 }
 
 TEST_F(Input, NamesWhatIsPrintedForPeople) {
