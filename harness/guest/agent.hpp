@@ -140,7 +140,7 @@ struct Spawn {
 void reap(Agent& agent, pid_t except = -1);
 
 /// Starts a child that runs `work`, whose result stop_recorder() reports. `work` must return soon
-/// after recorder_ends(). `name`: for messages.
+/// after recorder_ends() becomes true. `name`: for messages.
 [[nodiscard]] Json start_recorder(RecordingChild& recorder, const std::string& name,
                                   const std::function<Json()>& work);
 /// Returns true in a recorder that has been asked to end; a signal interrupts its sleep.
@@ -168,7 +168,7 @@ struct SampleRequest {
 /// Stops the witness. Reports the record ("runs") and how much of it is missing: "lost" events,
 /// "unknown" tasks, "overflow".
 [[nodiscard]] Json stop_witness(Agent& agent);
-/// Removes what a killed witness has left in the kernel.
+/// Removes the trace instance that a killed witness left in the kernel.
 void drop_witness(Agent& agent);
 
 /// Loads kernel modules and their dependencies from /lib/modules/NAME.
@@ -181,8 +181,8 @@ void drop_witness(Agent& agent);
 /// disks, runs "commands" on them and reads "files". "losses": values of WriteLoss.
 [[nodiscard]] Json cut_power(Agent& agent, const Json& request);
 
-/// Writes "files" ("path", "offset", "bytes"), all of them programs, from the memory that host and
-/// guest share.
+/// Writes "files" ("path", "offset", "bytes"), all of them executable, from the memory that host
+/// and guest share.
 [[nodiscard]] Json load_files(const Json& request);
 
 /// Records the state of the guest: processes, mounts, cgroups, files, kernel settings.

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kKernelThread = 0x00200000;  ///< PF_KTHREAD of the kernel's sched.h
 
-/// Cgroup files that hold its configuration, not its activity. Version 1 and 2.
+/// Files that hold a cgroup's configuration, not its activity, in versions 1 and 2.
 constexpr const char* kSettings[] = {"cgroup.clone_children",
                                      "cgroup.freeze",
                                      "cgroup.max.depth",

@@ -11,13 +11,13 @@
 /// The state of a guest that a scenario can change.
 namespace pinfold::guest {
 
-/// What is known about each name.
+/// Maps each name to what is known about it.
 using Facts = std::map<std::string, std::string>;
 
 /// Joins several texts.
 [[nodiscard]] std::string joined(std::initializer_list<std::string_view> parts);
 
-/// Processes of programs: "PID" to start time, groups, and allowed CPUs and memory.
+/// User-space processes: "PID" to name, start time, groups, and allowed CPUs and memory nodes.
 [[nodiscard]] Facts processes();
 /// Mounts: "ID MOUNTPOINT" to the line in mountinfo.
 [[nodiscard]] Facts mounts();

@@ -32,7 +32,7 @@ class BlockDevice {
   [[nodiscard]] std::size_t position();
   [[nodiscard]] BlockLog log();
 
-  /// Replaces the contents and makes the kernel read ahead what it read from earlier contents: one
+  /// Replaces the contents and prefetches the pages that the kernel read from earlier contents: one
   /// long request is much faster than many short ones. The device must not be mounted.
   void replace(Pages contents);
 

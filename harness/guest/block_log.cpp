@@ -10,7 +10,7 @@ namespace {
 
 bool can_be_lost(const LogEntry& entry) { return !entry.flush && !entry.forced; }
 
-/// Writes a random half of an entry's sectors.
+/// Writes a random subset of an entry's sectors.
 void write_torn(Pages& disk, const LogEntry& entry, std::size_t sector, std::minstd_rand& random) {
   const std::string_view bytes = entry.bytes;
   for (std::size_t at = 0; at < bytes.size(); at += sector) {

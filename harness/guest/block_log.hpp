@@ -48,7 +48,7 @@ class Pages {
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
 };
 
-/// A request to a disk; a log has them in the order of completion.
+/// A request to a disk; a log lists requests in the order of completion.
 struct LogEntry {
   bool flush = false;   ///< all earlier writes are durable
   bool forced = false;  ///< the write was durable when it completed (FUA)

@@ -6,19 +6,19 @@
 namespace pinfold::guest {
 namespace {
 
-// Of clone(); <sched.h> has only the first of them in all versions of the C library.
+// Flags of clone(). Not every C library's <sched.h> defines the second one.
 constexpr std::uint64_t kCloneThread = 0x10000;
 constexpr std::uint64_t kCloneIntoCgroup = 0x200000000;
 
 constexpr const char* kMoved = "-";
 
-/// Returns true for the path by which a runtime executes a copy of itself, as runc does in the
-/// group of the container.
+/// Returns true for a path with which a runtime executes a copy of itself; runc does so in the
+/// container's group.
 bool is_copy_of_runtime(const std::string& program) {
   return program.starts_with("/proc/self/fd/") || program.starts_with("/dev/fd/");
 }
 
-/// A program's path, of which a line has room for what can be printed.
+/// Returns a program's path with '?' for each character that cannot be printed.
 std::string printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -82,8 +82,8 @@ void ContainerRuns::switch_to(const TaskEvent& event) {
   cpu.since = time_;
 }
 
-/// Returns true for a thread of a process. One that executes a program takes the number of the
-/// process, for which there is an event a moment later.
+/// Returns true for a thread of a process. A thread that calls exec takes over the process ID; the
+/// event for that comes a moment later.
 bool ContainerRuns::is_thread_of(int id, int process) const {
   const auto task = tasks_.find(id);
   return task != tasks_.end() && task->second.process == process;
@@ -117,7 +117,7 @@ int ContainerRuns::group_of_fork(const TaskEvent& event) {
   return group ? group_number(*group) : kUnknownGroup;
 }
 
-/// A task begins in the group of its parent, which may have ended before it could be asked.
+/// Sets the unknown group of a parent, which may have ended: a child starts in the same group.
 void ContainerRuns::learn_group(int parent, int group) {
   const auto task = tasks_.find(parent);
   if (task == tasks_.end() || group == kUnknownGroup) return;
@@ -127,7 +127,7 @@ void ContainerRuns::learn_group(int parent, int group) {
 
 void ContainerRuns::execute(const TaskEvent& event) {
   split();
-  if (event.other != event.task) {  // a thread that was not the first one takes its number
+  if (event.other != event.task) {  // not the first thread: it takes over that one's number
     tasks_[event.task] = tasks_[event.other];
     tasks_.erase(event.other);
     if (const auto cpu = cpus_.find(event.cpu); cpu != cpus_.end()) cpu->second.task = event.task;
@@ -151,7 +151,7 @@ void ContainerRuns::attach(const TaskEvent& event) {
   split();
   const int group = group_number(event.text);
   Task& first = tasks_.try_emplace(event.task, Task{event.task, kNoGroup, false}).first->second;
-  if (first.process != event.task) return move(first, group);  // one thread alone
+  if (first.process != event.task) return move(first, group);  // a single thread
   for (auto& [id, task] : tasks_) {
     if (task.process == event.task) move(task, group);
   }
@@ -164,8 +164,8 @@ void ContainerRuns::mark(const TaskEvent& event) {
   write_line('m', {event.task, time_}, "");
 }
 
-/// Returns the number of a group; kNoGroup for one that is not below the root. Below the root of
-/// the hierarchy itself only groups in groups count, because the others are the system's.
+/// Returns the number of a group; kNoGroup if it is not below the root. If the root is that of the
+/// hierarchy, only nested groups count, because the others belong to the system.
 int ContainerRuns::group_number(const std::string& path) {
   if (!path.starts_with(root_ + "/")) return kNoGroup;
   const std::string name = path.substr(root_.size() + 1);
@@ -181,7 +181,7 @@ int ContainerRuns::group_number(const std::string& path) {
 void ContainerRuns::move(Task& task, int group) {
   const int before = std::exchange(task.group, group);
   if (!task.has_begun || before == group) return;
-  if (group >= 0) count_up(group, time_, kMoved);  // first, so that no container ends meanwhile
+  if (group >= 0) count_up(group, time_, kMoved);  // first, so that no container seems to end
   if (before >= 0) count_down(before);
 }
 
@@ -217,7 +217,7 @@ void ContainerRuns::note_gap(const std::string& what) {
   if (gaps_++ == 0) first_gap_ = what;
 }
 
-/// Notes what has run until now: something about a task changes.
+/// Notes all runs until now, because something about a task changes.
 void ContainerRuns::split() {
   for (auto& [number, cpu] : cpus_) {
     if (cpu.task) note_run(number, cpu, *cpu.task);

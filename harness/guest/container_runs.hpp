@@ -22,16 +22,16 @@ struct KnownTask {
   int id = 0;
   int process = 0;
   std::string group;    ///< its path in the hierarchy: "/kubepods/podA/c"
-  std::string program;  ///< that it runs
-  int stops_cpu = -1;   ///< it is the kernel's task that takes this CPU offline: migration/N
+  std::string program;  ///< the program that it runs
+  int stops_cpu = -1;   ///< the CPU that this kernel task (migration/N) takes offline; -1: none
 };
 
-/// Returns true for a task that was forked into a group, which no event names. The reader asks for
-/// the group while the task lives, which may be until the event is read, and puts it into `text`.
+/// Returns true for a task that was forked into a group. No event names that group, so the reader
+/// looks it up while the task may still live, and puts it into `text`.
 [[nodiscard]] bool is_forked_into_group(const TaskEvent& event);
 
-/// Reduces the events of all tasks to those of tasks in groups below a root that have executed a
-/// program there. Until then they run the code of a runtime that makes a container.
+/// Reduces the events of all tasks to those of tasks that have executed a program in a group below
+/// a root. Before that, a task runs the code of a runtime that makes a container.
 class ContainerRuns {
  public:
   /// Returns the group of a task if an event does not name it; nullopt: the task has ended.
@@ -44,24 +44,24 @@ class ContainerRuns {
   void know(const KnownTask& known);
   /// Adds an event. Events must come in order of time.
   void add(const TaskEvent& event);
-  /// Ends what still runs.
+  /// Ends all open runs.
   void finish(std::int64_t time);
 
   /// Returns the record, a line for each fact. Times in nanoseconds of CLOCK_MONOTONIC:
   ///   g NUMBER PATH                a group below the root, numbered from 0
   ///   x GROUP TIME PROGRAM         its first task has executed a program: the container begins;
-  ///                                TIME 0: before the record; PROGRAM "-": it came from a group
-  ///                                of the same container
+  ///                                TIME 0: before the record; PROGRAM "-": the task came from a
+  ///                                group of the same container
   ///   e GROUP TIME                 its last task has ended
-  ///   r GROUP CPU FROM TO RAN      its tasks ran on a CPU, for RAN in all, and no other group's
+  ///   r GROUP CPU FROM TO RAN      its tasks, and no other group's, ran on a CPU, for RAN in total
   ///   m NUMBER TIME                a mark by the host
-  /// Runs end at each of the other facts but `g`.
+  /// Every other line except `g` ends all runs.
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// Returns the number of switches that do not follow from the previous one, or came too late.
+  /// Returns the number of events out of order and of switches that contradict the previous one.
   [[nodiscard]] std::uint64_t gaps() const { return gaps_; }
-  /// Describes the first such switch; "" if there is none.
+  /// Describes the first of them; "" if there is none.
   [[nodiscard]] const std::string& first_gap() const { return first_gap_; }
-  /// Returns the number of tasks of unknown group that ran after the first mark.
+  /// Returns the number of tasks that ran after the first mark and whose group is unknown.
   [[nodiscard]] std::size_t unknown() const { return unknown_.size(); }
 
  private:

@@ -32,7 +32,7 @@ class RecordedDisk {
   std::vector<LogMark> marks;
 
   /// Writes are not torn within this many bytes. ext4 does not mount a superblock (1 KiB, with a
-  /// checksum) that is half old and half new; only e2fsck can repair it, from a copy.
+  /// checksum) that is half old and half new; only e2fsck can repair it, from a backup copy.
   [[nodiscard]] std::size_t sector() const {
     return filesystem == "ext4" ? kExt4SuperblockBytes : kSectorBytes;
   }

@@ -69,7 +69,7 @@ void set_up_cgroups(Agent& agent) {
     }
   }
   for (const char* controllers : {"cpu,cpuacct", "hugetlb"}) mount_v1(agent, controllers);
-  // Last, so that it gets the controllers that no version 1 hierarchy uses.
+  // Last: version 2 takes the controllers that no version 1 hierarchy uses.
   if (version == "hybrid") mount_v2(agent, kCgroups + "/unified");
 }
 

@@ -56,14 +56,14 @@ int pause_main() {
 }
 
 int restless_main() {
-  constexpr std::size_t kMostCpus = 128;  // of a machine of the harness
+  constexpr std::size_t kMostCpus = 128;  // the most that a machine of the harness has
   constexpr clock_t kWork = 3 * CLOCKS_PER_SEC / 1000;
   constexpr timespec kRest = {0, 20'000'000};
   for (std::size_t cpu = 0;; cpu = (cpu + 1) % kMostCpus) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0) continue;  // none of its CPUs
+    if (sched_setaffinity(0, sizeof one, &one) != 0) continue;  // not one of its CPUs
     for (const clock_t begin = clock(); clock() - begin < kWork;) {
     }
     (void)nanosleep(&kRest, nullptr);

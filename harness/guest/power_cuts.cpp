@@ -25,7 +25,7 @@ struct Work {
   Clock::time_point deadline;
 };
 
-/// Describes a file; equal for equal contents. "is" is for messages.
+/// Describes a file; equal contents give equal descriptions. "is" is for messages.
 Json describe_file(const Tree& tree, const std::string& name) {
   const auto found = tree.find(name);
   if (found == tree.end()) return {{"is", "absent"}};

@@ -183,7 +183,7 @@ bool collect_traced(const SpawnedProgram& child, Tracer& tracer, Clock::time_poi
   while (true) {
     int status = 0;
     pid_t pid = 0;
-    // The child leads a session, so its process group has all of its threads.
+    // The child leads a session, so its process group contains all of its threads.
     while (!wait_status && (pid = waitpid(-child.pid, &status, __WALL | WNOHANG)) > 0) {
       if (tracer.on_stop(pid, status) == TraceStop::kEnded) wait_status = status;
     }

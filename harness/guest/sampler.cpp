@@ -42,7 +42,7 @@ std::optional<std::string> content(const UniqueFd& file) {
   return std::string(text, static_cast<std::size_t>(has_end ? got - 1 : got));
 }
 
-/// The groups below a root: a sample is one read of a file, or two, for each.
+/// The groups below a root. A sample reads one or two files of each.
 class Groups {
  public:
   explicit Groups(SampleRequest request)
@@ -111,7 +111,7 @@ class Groups {
   SampleRequest request_;
   UniqueFd changes_;
   std::vector<SampledGroup> groups_;
-  /// A group gets its file when the controller is enabled above it; no event reports that.
+  /// A group has its file once the controller is enabled above it; no event reports that.
   bool is_file_missing_ = false;
 };
 

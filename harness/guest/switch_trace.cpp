@@ -13,7 +13,7 @@ struct NeededEvent {
   std::string_view folder;
   std::array<std::string_view, 3> fields;  ///< "": none
 };
-// By TaskEventKind.
+// Indexed by TaskEventKind.
 constexpr NeededEvent kNeededEvents[kTaskEventKinds] = {
     {"sched/sched_switch", {"common_pid", "prev_pid", "next_pid"}},
     {"task/task_newtask", {"common_pid", "pid", "clone_flags"}},
@@ -28,8 +28,8 @@ constexpr std::uint64_t kPageLength = (1U << 27U) - 1;
 constexpr std::uint64_t kEventsMissed = 1U << 31U;
 constexpr std::uint64_t kMissedCountStored = 1U << 30U;
 
-// Of the five lowest bits of an event's header. Anything else is the length of the data in words;
-// 0: the length is in the next word.
+// Types in the five lowest bits of an event's header. Any other value is the length of the data in
+// words; 0: the next word has the length.
 constexpr std::uint32_t kTypePadding = 29;
 constexpr std::uint32_t kTypeTimeExtend = 30;
 constexpr std::uint32_t kTypeTimeStamp = 31;
@@ -56,7 +56,7 @@ int integer_of(const TraceFormat& format, std::string_view name, std::string_vie
   return static_cast<int>(number_of(format, name, data).value_or(0));
 }
 
-/// Returns a text: one whose place the field gives (__data_loc), or one from there to the end.
+/// Returns a text field: the text that it points to (__data_loc) or, without a size, the rest.
 std::string text_of(const TraceFormat& format, std::string_view name, std::string_view data) {
   const auto field = format.fields.find(name);
   if (field == format.fields.end()) return {};
@@ -98,7 +98,7 @@ void fill_in(TaskEvent& event, const TraceFormat& format, std::string_view data)
       break;
     case TaskEventKind::kMark: {
       const std::string text = text_of(format, "buf", data);
-      event.task = -1;  // if it is not the host's
+      event.task = -1;  // remains if the mark is not the host's
       (void)std::from_chars(text.data(), text.data() + text.size(), event.task);
       break;
     }
@@ -156,19 +156,19 @@ class PageReader {
       time_ += extended;
       return true;
     }
-    if (type == kTypeTimeStamp) {  // its highest bits are those of the time before
+    if (type == kTypeTimeStamp) {  // without the highest bits: keep those of the time before
       constexpr unsigned kBits = 59;
       time_ = (time_ >> kBits << kBits) | extended;
       return true;
     }
-    if (type == kTypePadding && delta == 1) return skip(*word, 0);  // 1 stands for 0
+    if (type == kTypePadding && delta == 1) return skip(*word, 0);  // a discarded event: 1 means 0
     time_ += delta;
     if (type == kTypePadding) return skip(*word, 0);
     return type == 0 ? skip(*word, *word) : skip(type * 4 + 4, type * 4 + 4);
   }
 
-  /// Skips the data of an event and reads what is used of it. Both lengths count a word before the
-  /// data, as the kernel's do.
+  /// Skips the data of an event and notes the part that is used. Both lengths include the word
+  /// before the data, as in the kernel.
   bool skip(std::size_t length, std::size_t used) {
     constexpr std::size_t kWord = 4;
     const std::size_t whole = (std::max(length, kWord) - kWord + kWord - 1) / kWord * kWord;

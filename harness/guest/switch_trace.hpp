@@ -17,7 +17,7 @@ namespace pinfold::guest {
 enum class TaskEventKind : std::uint8_t {
   kSwitch,  ///< a CPU runs `task` instead of `other`; 0: the idle task
   kFork,    ///< `other` makes `task`; `flags`: those of clone(); `text`: see is_forked_into_group
-  kExec,    ///< `task`, until then `other`, runs the program `text`
+  kExec,    ///< `task`, whose number was `other`, executes the program `text`
   kExit,    ///< `task` ends
   kAttach,  ///< `task` enters the group `text` of the hierarchy `other`
   kMark,    ///< a mark by the host: `task` is its number
@@ -36,7 +36,7 @@ struct TaskEvent {
   friend bool operator==(const TaskEvent&, const TaskEvent&) = default;
 };
 
-/// Where the kernel puts the fields of an event: a file events/SYSTEM/EVENT/format of tracefs.
+/// The layout of an event's fields, from a file events/SYSTEM/EVENT/format of tracefs.
 struct TraceFormat {
   struct Field {
     std::size_t offset = 0;
@@ -51,7 +51,7 @@ struct TraceFormat {
 /// Returns the folder of an event below events/: "sched/sched_switch".
 [[nodiscard]] std::string_view trace_event_folder(TaskEventKind kind);
 
-/// By TaskEventKind.
+/// Indexed by TaskEventKind.
 using TraceFormats = std::array<TraceFormat, kTaskEventKinds>;
 /// Returns the first event and field that decode_page() needs and a kernel does not provide; "":
 /// none.

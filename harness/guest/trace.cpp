@@ -103,7 +103,7 @@ bool matches(pid_t pid, const KillPoint& point) {
 }  // namespace
 
 void be_traced() {
-  sigset_t stop_at_exec;  // container runtimes block every signal of their hooks
+  sigset_t stop_at_exec;  // container runtimes block all signals in their hooks
   (void)sigemptyset(&stop_at_exec);
   (void)sigaddset(&stop_at_exec, SIGTRAP);
   (void)pthread_sigmask(SIG_UNBLOCK, &stop_at_exec, nullptr);

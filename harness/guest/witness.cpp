@@ -21,9 +21,9 @@
 #include "container_runs.hpp"
 #include "switch_trace.hpp"
 
-/// Records which task runs on which CPU with the kernel's own tracing, in an instance that no other
-/// program uses. The events are read from the ring buffers and reduced at once: an hour of a busy
-/// guest is a gigabyte of them. docs/harness-design.md explains why tracefs.
+/// Records which task runs on which CPU with the kernel's own tracing, in a private instance.
+/// Events are reduced as soon as they are read from the ring buffers: an hour of a busy guest
+/// produces a gigabyte of them. docs/harness-design.md explains why tracefs.
 namespace pinfold::guest {
 namespace {
 
@@ -35,7 +35,7 @@ constexpr const char* kWitnessName = "witness";
 constexpr const char* kBufferKiB = "2048";  // of each CPU: some 30,000 events
 constexpr std::size_t kMaxRecord = 16 << 20;
 constexpr long kReadPause = 20'000'000;  // ns
-/// An event can appear in its buffer so long after its time (ns): QEMU may halt a CPU in between.
+/// How long after its time an event may reach its buffer (ns): QEMU may halt a CPU in between.
 constexpr std::int64_t kSettled = 300'000'000;
 
 std::int64_t monotonic_ns() {
@@ -70,7 +70,7 @@ std::optional<std::string> group_of_task(int task, int hierarchy) {
   return failed == 0 ? path_in(text, hierarchy) : std::nullopt;
 }
 
-/// Returns the hierarchy that has a group. Version 2 has the number 0.
+/// Returns the hierarchy that contains a group. Version 2 has the number 0.
 std::optional<WatchedHierarchy> hierarchy_of(const Agent& agent, const std::string& group) {
   const auto home = std::find_if(
       agent.hierarchies.begin(), agent.hierarchies.end(),
@@ -87,14 +87,14 @@ std::optional<WatchedHierarchy> hierarchy_of(const Agent& agent, const std::stri
   return std::nullopt;
 }
 
-/// The program of a process, by its first argument; "" if it has none (a kernel thread).
+/// Returns a process's program, from its first argument; "" for a kernel thread, which has none.
 std::string program_of(const std::string& process) {
   int failed = 0;
   const std::string arguments = read_text("/proc/" + process + "/cmdline", failed);
   return arguments.substr(0, arguments.find('\0'));
 }
 
-/// Returns the CPU that a kernel thread takes offline; -1 for any other task.
+/// Returns the CPU that a kernel thread (migration/N) takes offline; -1 for any other task.
 int stopped_by(const fs::path& process) {
   constexpr std::string_view kStopper = "migration/";
   int failed = 0;
@@ -102,7 +102,7 @@ int stopped_by(const fs::path& process) {
   return name.starts_with(kStopper) ? std::atoi(name.c_str() + kStopper.size()) : -1;
 }
 
-/// Calls `visit` for what is in a folder. A process and its tasks can end meanwhile.
+/// Calls `visit` for each entry of a folder. A process and its tasks may end meanwhile.
 template <class Visit>
 void for_each_entry(const fs::path& folder, const Visit& visit) {
   std::error_code failed;
@@ -139,7 +139,7 @@ std::string read_formats(TraceFormats& formats) {
   return missing.empty() ? "" : "the kernel has no trace event with '" + missing + "'";
 }
 
-/// Makes the instance and lets it record; returns an error, or "".
+/// Creates the instance and starts recording; returns an error, or "".
 std::string begin_tracing() {
   if (mount("tracefs", kTracing, "tracefs", MS_NOSUID, nullptr) != 0 && errno != EBUSY) {
     return describe_errno(kTracing, errno) + ": expected a kernel with CONFIG_EVENT_TRACING";
@@ -149,7 +149,7 @@ std::string begin_tracing() {
                                                                {"buffer_size_kb", kBufferKiB}};
   for (std::size_t i = 0; i < kTaskEventKinds; ++i) {
     const auto kind = static_cast<TaskEventKind>(i);
-    if (kind == TaskEventKind::kMark) continue;  // no event is enabled for these
+    if (kind == TaskEventKind::kMark) continue;  // marks need no enabled event
     settings.emplace_back("events/" + std::string(trace_event_folder(kind)) + "/enable", "1");
   }
   for (const auto& [name, value] : settings) {
@@ -190,7 +190,7 @@ std::uint64_t counted_as_lost() {
   return lost;
 }
 
-/// Reads all buffers, and passes on the events in the order of time.
+/// Reads all buffers, and passes the events on in the order of their times.
 class TraceReader {
  public:
   TraceReader(TraceFormats formats, std::vector<CpuBuffer> buffers, int hierarchy)
@@ -216,7 +216,7 @@ class TraceReader {
     }
   }
 
-  /// Passes on the events up to a time.
+  /// Passes on the events up to and including a time.
   void pass_on(std::int64_t until, ContainerRuns& runs) {
     std::stable_sort(waiting_.begin(), waiting_.end(),
                      [](const TaskEvent& a, const TaskEvent& b) { return a.time < b.time; });

@@ -26,7 +26,7 @@ constexpr std::size_t kMaxLog = std::size_t{1} << 30U;
 /// The part of a build's log that an error shows.
 constexpr std::size_t kEndOfLog = 600;
 
-/// Returns the case on another kernel: one that has a name, or a file.
+/// Returns the case on another kernel, given by name or as a file.
 GauntletCase moved_to_kernel(GauntletCase one, const std::string& kernel) {
   const bool has_name = check_kernel(kernel).has_value();
   one.platform.kernel = has_name ? kernel : std::string(kOwnKernel);
@@ -114,7 +114,7 @@ Result<Trial> try_commit(const KernelBuilder& builder, const Commit& commit, Red
   return trial;
 }
 
-/// Builds and tries an end of the range, which must end in a certain way.
+/// Builds and tries one end of the range; the trial must have the expected result.
 Result<void> check_end(const KernelBuilder& builder, const Commit& commit, Trial expected,
                        Reducer& reducer, const GauntletCase& one) {
   PINFOLD_LET(const auto trial, try_commit(builder, commit, reducer, one));

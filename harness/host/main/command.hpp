@@ -14,7 +14,7 @@ namespace pinfold::harness {
 
 enum HarnessStatus : int {
   kOk = 0,
-  kFailed = 1,      ///< a scenario's verdict was not the expected one
+  kFailed = 1,      ///< an unexpected verdict, a wrong machine, or a failed script
   kUsageError = 2,  ///< usage or input error, or interrupted
 };
 

@@ -27,7 +27,7 @@ Result<Downloads> downloads_of_scenarios(const Selection& selection) {
   for (const FoundScenario& one : found) {
     const Scenario& scenario = one.scenario;
     const Platform& platform = scenario.machine.platform;
-    // A guest with a user's kernel takes its other programs from this one.
+    // With a user's kernel, the guest's other programs come from the default kernel's image.
     downloads.kernels.emplace(platform.kernel == kOwnKernel ? Platform().kernel : platform.kernel,
                               platform.arch);
     downloads.newer_qemu = downloads.newer_qemu || needs_newer_qemu(scenario.machine);

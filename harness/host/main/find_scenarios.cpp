@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Replaces the kernel of a file's scenarios: one for each cgroup version remains.
+/// Replaces the kernel of a file's scenarios: one remains for each cgroup version and architecture.
 std::vector<Scenario> on_kernel(std::vector<Scenario> scenarios, const std::string& kernel) {
   std::vector<Scenario> left;
   for (Scenario& scenario : scenarios) {
@@ -28,7 +28,7 @@ std::vector<Scenario> on_kernel(std::vector<Scenario> scenarios, const std::stri
   return left;
 }
 
-/// Returns the scenarios of the product, of misbehaving guests, and of other programs.
+/// Returns the folders with scenarios of the product, of misbehaving guests, and of other programs.
 Result<std::vector<std::string>> shipped_scenarios() {
   PINFOLD_LET(const auto parts, find_parts());
   std::error_code failed;

@@ -42,7 +42,7 @@ constexpr int kSmallCpus = 8;
 constexpr std::size_t kSmallNodes = 4;
 constexpr std::chrono::seconds kBetweenSaves(10);
 
-/// A gauntlet that was read: its scenario and everything that varies.
+/// A gauntlet: the scenario's document and the cases made from it.
 // NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
 struct Gauntlet {
   fs::path file;
@@ -97,7 +97,7 @@ Result<std::vector<SetMachine>> machines_named(const std::string& set, std::uint
   return machines;
 }
 
-/// Returns the kernels of --kernels: names, or "all".
+/// Returns the kernels of --kernels: names, or "all"; without any, the scenario's own.
 Result<std::vector<std::string>> kernels_named(const std::vector<std::string>& names,
                                                const std::vector<Platform>& own) {
   std::vector<std::string> kernels;

@@ -22,8 +22,8 @@ class Reducer {
   Reducer(std::filesystem::path file, GauntletCase one, FailureKind kind, const RunOptions& options)
       : file_(std::move(file)), case_(std::move(one)), kind_(std::move(kind)), options_(options) {}
 
-  /// Reduces the machine, then the steps, and then the machine again, of which fewer steps may need
-  /// less. Stops after 200 runs.
+  /// Reduces the machine, then the steps, and then the machine again, because fewer steps may need
+  /// a smaller one. Stops after 200 runs.
   [[nodiscard]] GauntletCase reduce();
   [[nodiscard]] Trial attempt(const GauntletCase& variation);
   [[nodiscard]] bool is_interrupted() const { return is_interrupted_; }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxResults = std::size_t{1} << 30U;
 
-/// Reads files of results; each is named after its file.
+/// Reads result files; each report is named after its file.
 Result<std::vector<NamedReport>> read_reports(const std::vector<std::string>& files) {
   std::vector<NamedReport> reports;
   for (const std::string& file : files) {

@@ -35,7 +35,7 @@ class RawTerminal {
   bool valid_;
 };
 
-/// Runs standard input, which is not a terminal, as a script. Returns the script's exit status.
+/// Runs standard input, which is not a terminal, as a script. Returns kFailed if the script fails.
 int run_script(GuestSession& session) {
   constexpr std::size_t kMaxScript = 32U << 10;
   constexpr std::chrono::hours kLimit(1);

@@ -2,15 +2,15 @@
 #   prepare             before the container runtime starts: what kubelets need that an initramfs does not have
 #   version PROGRAM     prints what it says of its version; runs it at most once in this guest
 #   start PROGRAM [CALL FILE NUMBER]
-#                       starts it; exits with 0 once its managers run, with 3 if it has ended before; it is killed just
-#                       before that system call
-#   wait                waits for the end; exits with 3 if it was killed at its system call, with 0 if not
-#   stop SIGNAL         sends a signal and waits for the end; exits with 3 if it had ended before
-#   pods                prints what it says of its pods; exits with 3 if it has ended
+#                       starts it; exits with 0 once its managers run, with 3 if it ends before that; with CALL, it is
+#                       killed just before that system call
+#   wait                waits for its end; exits with 3 if it was killed at its system call, else with 0
+#   stop SIGNAL         sends it a signal and waits for its end; exits with 3 if it had ended before
+#   pods                prints what it reports about its pods; exits with 3 if it has ended
 log=/run/kubelet.log
 pid=/run/kubelet.pid
 
-# Its parent need not notice its end, so a zombie has ended. Its number may be that of another process later.
+# A zombie counts as ended: its parent may not reap it. Its number may belong to another process later.
 runs() {
   [ -f $pid ] && grep '^State:' "/proc/$(cat $pid)/status" 2>/dev/null | grep -qv zombie && return
   rm -f $pid
@@ -18,7 +18,7 @@ runs() {
 }
 
 prepare() {
-  # Its statistics know no device for a directory of the initramfs.
+  # The kubelet's statistics find no device for a directory of the initramfs.
   for folder in /var/lib/kubelet /var/lib/containerd /var/log /dev/shm; do
     mkdir -p $folder
     mount -t tmpfs -o mode=0755 tmpfs $folder || exit 1
@@ -42,14 +42,14 @@ version() {
 }
 
 start() {
-  : >$log # first: the log of an earlier kubelet says that its managers run
+  : >$log # first, because the log of an earlier kubelet also says that its managers run
   program=$1
   shift
   [ $# -eq 0 ] || set -- /init kill-at "$@"
   GOMAXPROCS=2 setsid "$@" "$program" --config /var/lib/kubelet/config.yaml --hostname-override node --v=4 \
     </dev/null >>$log 2>&1 &
   echo $! >$pid
-  until grep -q "Starting Kubelet Plugin Manager" $log; do # the first step after its managers
+  until grep -q "Starting Kubelet Plugin Manager" $log; do # the first step after starting its managers
     runs || exit 3
     sleep 0.5
   done

@@ -1,6 +1,6 @@
-# The container runtime of a guest: runtime.sh VERB
-#   boot      starts it with its images, and the program that makes its calls
-#   kill      SIGKILL
+# Controls the container runtime of a guest: runtime.sh VERB
+#   boot      starts it, imports its images, and starts the program that calls it
+#   kill      ends it with SIGKILL
 #   restart   ends it if it runs, and starts it
 log=/run/containerd.log
 pid=/run/containerd.pid
@@ -18,7 +18,7 @@ start() {
   done
 }
 
-# Sends a signal and waits for the end. Its parent need not notice the end, so a zombie counts.
+# Sends a signal and waits for the end. A zombie counts as ended: its parent may not reap it.
 end() {
   kill -"$1" "$(cat $pid)"
   while grep '^State:' "/proc/$(cat $pid)/status" 2>/dev/null | grep -qv zombie; do sleep 0.1; done

@@ -40,7 +40,7 @@ class RowSearch {
 
   [[nodiscard]] bool is_open(const Pair& pair) const { return open_.contains(pair); }
 
-  /// Returns an allowed row with the pair that closes many open ones; nullopt if there is none.
+  /// Returns an allowed row with the pair that closes many open pairs; nullopt if there is none.
   [[nodiscard]] std::optional<FactorRow> row_with(const Pair& pair) const {
     FactorRow row(sizes_.size(), kNoChoice);
     row[std::get<0>(pair)] = std::get<1>(pair);
@@ -68,8 +68,8 @@ class RowSearch {
     ++left_[{g, b}];
   }
 
-  /// Chooses the factor with the most values next; tries the values that close the most pairs, and
-  /// among them those with the most open pairs, first.
+  /// Chooses the factor with the most values next. First tries the values that close the most
+  /// pairs, and among them those with the most open pairs.
   [[nodiscard]] std::optional<FactorRow> complete(FactorRow row) const {
     std::optional<std::size_t> next;
     for (std::size_t f = 0; f < row.size(); ++f) {

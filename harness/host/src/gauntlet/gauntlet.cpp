@@ -25,7 +25,7 @@ std::vector<std::string> runtimes_of(const Scenario& scenario) {
   return {std::begin(kRuntimes), std::end(kRuntimes)};
 }
 
-/// Returns a machine of the set with what the scenario's own has besides its hardware.
+/// Returns a machine of the set with the settings of the scenario's own that are not hardware.
 VmMachine machine_for(const SetMachine& one, const Scenario& scenario) {
   VmMachine machine = one.machine;
   machine.disk = scenario.machine.disk;
@@ -39,7 +39,7 @@ bool has_platform(const std::vector<Platform>& platforms, const Platform& one) {
   return std::find(platforms.begin(), platforms.end(), one) != platforms.end();
 }
 
-/// Adds a platform to the document's own, unless it is one of them.
+/// Returns the document's platforms, with this one added unless it is one of them.
 Json platforms_with(const Json& document, const Platform& platform) {
   const std::string name = to_string(platform);
   Json on = document.value("on", Json::array({to_string(Platform{})}));
@@ -63,13 +63,13 @@ Json case_document(const Json& document, const SetMachine& one, const VmMachine&
   return changed;
 }
 
-/// Returns a text of an object; "" if it has none.
+/// Returns a text member of an object; "" if there is none.
 std::string member_text(const Json& object, const char* key) {
   const Json& value = json_at(object, {key});
   return value.is_string() ? value.get<std::string>() : "";
 }
 
-/// Returns the fields of a document but the long ones, one line each.
+/// Returns the fields of a document except the long ones, one line each.
 std::string head_yaml(const Json& document) {
   std::string yaml;
   for (const auto& [field, value] : document.items()) {

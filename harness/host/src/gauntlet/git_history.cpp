@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Reading the history of Linux takes seconds, and a checkout on a slow disk minutes.
+/// Reading the history of Linux takes seconds; a checkout on a slow disk takes minutes.
 constexpr std::chrono::minutes kGitLimit(30);
 constexpr std::size_t kShortHash = 12;
 constexpr std::string_view kForm = "REPOSITORY:GOOD..BAD";
@@ -43,7 +43,7 @@ Result<std::string> hash_of(const fs::path& repository, const std::string& name)
               fmt::format("'{}': expected a commit of '{}'", name, repository.string()));
 }
 
-/// Returns the hashes that may be the first bad commit, those that halve the range best first.
+/// Returns the commits that may be the first bad one, those that best halve the range first.
 Result<std::vector<std::string>> suspects(const fs::path& repository,
                                           const std::vector<std::string>& good,
                                           const std::string& bad) {
@@ -129,7 +129,7 @@ Result<FirstBadCommit> first_bad_commit(
 Result<Checkout> Checkout::make(const fs::path& repository) {
   PINFOLD_LET(auto folder, TemporaryFolder::make());
   Checkout checkout(std::move(folder));
-  // The clone has no objects of its own, and the repository learns nothing of it.
+  // The clone uses the repository's objects and leaves the repository unchanged.
   PINFOLD_TRY(git(repository, {"clone", "--quiet", "--shared", "--no-checkout", ".",
                                checkout.folder().string()}));
   return Result<Checkout>(std::move(checkout));

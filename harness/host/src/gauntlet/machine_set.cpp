@@ -10,7 +10,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// More CPUs of regular machines take minutes to boot without KVM.
+/// Regular machines with more CPUs take minutes to boot without KVM.
 constexpr int kMostCpus = 64;
 constexpr std::uint64_t kLeastNode = 128 * kMiB;
 constexpr std::uint64_t kLeastFirstNode = 512 * kMiB;
@@ -74,7 +74,7 @@ void add_dies_and_caches(std::vector<SetMachine>& machines) {
   }
 }
 
-/// Adds the machines with NUMA nodes that lack CPUs or memory.
+/// Adds the machines with NUMA nodes without CPUs, and one with unequal numbers of CPUs.
 void add_uneven_nodes(std::vector<SetMachine>& machines) {
   for (const int more : {1, 2, 6}) {
     SetMachine one{fmt::format("2s4c2t-{}-without-cpus", more), divided(2, 4, 2, 2), {}};
@@ -108,7 +108,7 @@ void add_distances(std::vector<SetMachine>& machines) {
   }
 }
 
-/// Adds the machines some of whose CPUs are offline.
+/// Adds the machines with offline CPUs.
 void add_offline(std::vector<SetMachine>& machines) {
   machines.push_back({"2s4c2t-offline-thread", divided(2, 4, 2, 2), CpuSet{3}});
   machines.push_back({"2s4c2t-offline-core", divided(2, 4, 2, 2), CpuSet{12, 13}});

@@ -54,8 +54,8 @@ CpuSet counterparts(const VmMachine& larger, const VmMachine& smaller, const Cpu
   return found;
 }
 
-/// Returns the machine with only the first sockets, dies, cores and threads of each kind. NUMA
-/// nodes that lose all their CPUs are gone.
+/// Returns the machine with only the first `value` sockets, dies, cores or threads (`count`). NUMA
+/// nodes that lose all their CPUs are removed.
 VmMachine narrowed(const VmMachine& machine, int VmMachine::*count, int value) {
   VmMachine smaller = machine;
   smaller.*count = value;
@@ -99,12 +99,12 @@ VmMachine with_less_memory(VmMachine machine) {
   return machine;
 }
 
-/// Adds the machines with fewer of something, fewest first.
+/// Adds the machines with fewer of one kind of part, fewest first.
 void add_fewer(std::vector<VmMachine>& machines, const VmMachine& machine) {
   for (int VmMachine::*const count :
        {&VmMachine::sockets, &VmMachine::dies, &VmMachine::cores, &VmMachine::threads}) {
     const int now = machine.*count;
-    for (const int value : {1, 2, now / 2, now - 2, now - 1}) {  // 2s: an even number may matter
+    for (const int value : {1, 2, now / 2, now - 2, now - 1}) {  // 2: even counts may matter
       if (value >= 1 && value < now) {
         machines.push_back(narrowed(machine, count, value));
       }
@@ -115,7 +115,7 @@ void add_fewer(std::vector<VmMachine>& machines, const VmMachine& machine) {
   }
 }
 
-/// Adds the machines without something.
+/// Adds the machines without one of the optional properties.
 void add_plainer(std::vector<VmMachine>& machines, const VmMachine& machine) {
   const auto add = [&](const auto& change) {
     machines.push_back(machine);

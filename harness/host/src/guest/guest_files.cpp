@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Loads to keep for the next scenarios, enough for those that run in parallel.
+/// How many loads are kept for later scenarios: enough for those that run in parallel.
 constexpr std::size_t kLoads = 4;
 
 Result<std::vector<CpioEntry>> modules_of(const std::vector<std::string>& names,
@@ -84,8 +84,8 @@ Result<fs::path> make_initramfs(const Scenario& scenario, const RunOptions& opti
   return build_initramfs(image, agent, parts.programs, parts.files);
 }
 
-/// Results made in this process, by the files they were made from. Reading and hashing these takes
-/// a tenth of the time of a short scenario. Thread-safe: scenarios may run in parallel.
+/// What this process has made, by the files it was made from. Reading and hashing those takes a
+/// tenth of the time of a short scenario. Thread-safe: scenarios may run in parallel.
 class Made {
  public:
   std::shared_ptr<const GuestLoad> load(const std::string& key) {

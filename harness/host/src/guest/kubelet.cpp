@@ -25,7 +25,7 @@ constexpr const char* kKeyFile = "etc/kubernetes/pki/key.pem";
 constexpr const char* kCertificateFile = "etc/kubernetes/pki/cert.pem";
 constexpr std::size_t kMaxPem = std::size_t{64} << 10U;
 
-/// The exit status of kubelet.sh if the kubelet has ended.
+/// The exit status of kubelet.sh if the kubelet has ended (for `wait`: was killed).
 constexpr int kHasEnded = 3;
 
 Result<void> check_program(const fs::path& program) {
@@ -51,8 +51,8 @@ Result<void> check_program(const fs::path& program) {
   return {};
 }
 
-/// Makes a key and a certificate for it in a new directory: in a guest that QEMU translates, a
-/// kubelet would take minutes for its own.
+/// Makes a key and its certificate in a new directory: in a guest that QEMU translates, a kubelet
+/// would take minutes to make its own.
 Result<void> make_certificate(const fs::path& folder) {
   const std::vector<std::string> command = {"openssl",
                                             "req",
@@ -78,8 +78,8 @@ Result<void> make_certificate(const fs::path& folder) {
                                           made.exit_status, excerpt(made.output)));
 }
 
-/// Returns the directory of the certificate in the cache. Runs at the same time may all make one;
-/// the first stays.
+/// Returns the directory of the certificate in the cache. Concurrent runs may each make one; the
+/// first one is kept.
 Result<fs::path> certificate_folder() {
   const fs::path folder = cache_folder() / "kubelet";
   std::error_code failed;
@@ -94,7 +94,7 @@ Result<fs::path> certificate_folder() {
   return folder;
 }
 
-/// Replaces an image that the guest does not have by one that waits; an init container must end.
+/// Replaces an image that the guest does not have with one that waits, or ends (init containers).
 void use_own_image(Json& container, bool must_end) {
   container["imagePullPolicy"] = "Never";
   const auto image = container.find("image");

@@ -14,8 +14,8 @@
 namespace pinfold::harness {
 namespace {
 
-/// Returns the machine without policies. Then only the memory matters, not the CPUs and their
-/// order.
+/// Returns a node on this machine, without policies. Then only its memory matters, not its CPUs and
+/// their order.
 Result<Node> node_of(const VmMachine& machine) {
   MachineDescription description;
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
@@ -46,7 +46,7 @@ Json resources_of(const LinuxResources& values) {
   return resources;
 }
 
-/// Returns the totals of all containers, without the rules for the pod's own cgroup.
+/// Returns the total resources of all containers, without the rules for the pod's own cgroup.
 Json total_resources(const Node& node, const PodSpec& pod) {
   const ResourceList requests = total_requests(node.gates(), pod, Overhead::kLeaveOut);
   const ResourceList limits = total_limits(node.gates(), pod);
@@ -62,7 +62,7 @@ Json total_resources(const Node& node, const PodSpec& pod) {
   return resources_of(values);
 }
 
-/// Returns a map of texts in a Pod's metadata.
+/// Returns the labels or annotations in a Pod's metadata.
 Json texts_of(const Json& metadata, const char* key) {
   const auto found = metadata.find(key);
   return found != metadata.end() && found->is_object() ? *found : Json::object();
@@ -86,7 +86,7 @@ Json manifest_of(const Json& pod, const std::string& name) {
   return Json::object();
 }
 
-/// Returns the resources of a container. Without a CPU manager a kubelet sets no CPUs.
+/// Returns the resources of a container. Without a CPU manager, a kubelet sets no CPUs.
 Json container_resources_of(const Node& node, const ContainerResources& values) {
   Json resources = resources_of(values.linux_resources);
   if (node.cpu().is_static()) resources["cpuset_cpus"] = values.cpuset_cpus.to_string();

@@ -13,7 +13,7 @@
 
 namespace pinfold::harness {
 
-/// The guest's image in place of those of other registries.
+/// The guest's image that replaces images of other registries.
 inline constexpr const char* kOtherImage = "localhost/busybox:1";
 
 /// The requests that a kubelet sends to a container runtime to run a pod, named as in CRI's

@@ -44,7 +44,7 @@ Result<Image> image_of(const Scenario& scenario, const RunOptions& options) {
   return prepare_own_kernel(options.image_script, scenario.kernel, scenario.machine, work);
 }
 
-/// Checks for the guest agent: that for another architecture exists only if its compiler did.
+/// Checks that the guest agent exists. For another architecture it is built only with its compiler.
 Result<void> check_agent(const std::filesystem::path& agent, Arch arch) {
   std::error_code failed;
   if (std::filesystem::exists(agent, failed)) return {};
@@ -148,9 +148,9 @@ bool prepare_for_kubelets(const Scenario& scenario, const RunOptions& options,
       .has_value();
 }
 
-/// Makes the memory that host and guest share: all zero, so that snapshots do not contain it. QEMU
-/// reads all of it to save and restore a machine, which takes ten times longer from a file on a
-/// disk.
+/// Makes the memory that host and guest share. It is all zero, so that snapshots do not contain it,
+/// and not on a disk: QEMU reads all of it to save and restore a machine, which would take ten
+/// times longer.
 Result<UniqueFd> make_load_file() {
   UniqueFd file(memfd_create("load", MFD_CLOEXEC));
   if (!file || ftruncate(file.get(), kMaxLoad) != 0) {

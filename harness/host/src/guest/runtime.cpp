@@ -42,7 +42,7 @@ Result<std::string> container_images(const Image& image, const fs::path& agent) 
        {"localhost/busybox:1", std::move(links), {"sh", "-c", kWait}}});
 }
 
-/// Returns the rest of `limit`.
+/// Returns what is left of `limit`.
 Milliseconds left_of(Milliseconds limit, Clock::time_point begin) {
   return limit - std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
 }
@@ -99,7 +99,7 @@ Result<InitramfsParts> prepare_runtime(const fs::path& script, std::string_view 
   add("usr/lib/pinfold/images.tar", std::move(images));
   add(kScript, kRuntimeScript);
   add("etc/containerd/config.toml", runtime == kRuntimes[0] ? kContainerd17 : kContainerd21);
-  add("etc/hosts", "127.0.0.1 localhost\n");  // a sandbox gets copies of these two
+  add("etc/hosts", "127.0.0.1 localhost\n");  // the runtime copies both files for a sandbox
   add("etc/resolv.conf", "");
   return parts;
 }

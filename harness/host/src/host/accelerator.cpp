@@ -174,7 +174,7 @@ KvmProbe known_kvm(const std::filesystem::path& folder, const std::filesystem::p
   const bool is_usable = access(device.c_str(), R_OK | W_OK) == 0;
   // A device that is absent, or that this user cannot open, is known at once.
   if (!boot || !is_usable || stat(device.c_str(), &facts) != 0) return probe_kvm(device);
-  // The id of the boot, the state of the device, and then the reason why KVM cannot be used.
+  // The file has the boot id, the state of the device, and the reason why KVM cannot be used.
   const std::string state =
       fmt::format("{}{:x} {:x}:{:x} {}:{} {}\n", *boot, facts.st_mode, major(facts.st_rdev),
                   minor(facts.st_rdev), facts.st_uid, facts.st_gid, facts.st_ctime);

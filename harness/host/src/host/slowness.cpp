@@ -9,7 +9,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// What the loop takes on a core of 3 GHz that nothing else uses: four cycles for each iteration.
+/// The duration of the loop on an idle core of 3 GHz: four cycles for each iteration.
 constexpr Milliseconds kUsualLoop(55);
 constexpr int kIterations = 40'000'000;
 constexpr double kMostSlowness = 10;
@@ -18,7 +18,7 @@ constexpr double kMostSlowness = 10;
 
 double slowness_of(Milliseconds took) {
   const double times = static_cast<double>(took.count()) / static_cast<double>(kUsualLoop.count());
-  // What a busy moment adds to a short loop is not worth a longer limit.
+  // A busy moment during the short loop does not justify a longer limit.
   constexpr double kTolerated = 0.25;
   return std::clamp(std::ceil((times - kTolerated) * 2) / 2, 1.0, kMostSlowness);
 }

@@ -108,7 +108,7 @@ std::vector<std::string> loaded_by(const fs::path& program) {
   return names;
 }
 
-/// Returns the first of the folders' files with this name.
+/// Returns the file with this name in the first of the folders that has it.
 std::optional<fs::path> find_in(std::initializer_list<fs::path> folders, const std::string& name) {
   std::error_code failed;
   for (const fs::path& folder : folders) {
@@ -145,7 +145,7 @@ Result<std::vector<GuestProgram>> libraries_of_host(const fs::path& program) {
   PINFOLD_LET(auto libraries, linked_on_host(program));
   for (const std::string& name : loaded_by(program)) {
     const auto found = find_in({"/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"}, name);
-    if (!found) continue;  // the program says what it cannot do without it
+    if (!found) continue;  // the program reports what it cannot do without it
     libraries.push_back({*found, found->string()});
     PINFOLD_LET(const auto more, linked_on_host(*found));
     libraries.insert(libraries.end(), more.begin(), more.end());
@@ -174,7 +174,7 @@ Result<std::vector<std::string>> asked_by(const fs::path& file) {
   return names;
 }
 
-/// Finds a library for arm64: among those that vm-images/build has downloaded, Debian's own, and
+/// Finds a library for arm64 among those that vm-images/build has downloaded, Debian's own, and
 /// those of its cross-compiler.
 std::optional<fs::path> find_arm64_library(const std::string& name) {
   const fs::path downloaded = cache_folder() / "images/libraries-arm64";

@@ -9,7 +9,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Collects the options that a kernel lacks.
+/// Collects the options that a kernel needs and does not have.
 class Needs {
  public:
   explicit Needs(const KernelConfig& config) : config_(config) {}

@@ -45,7 +45,7 @@ bool is_image(std::string_view bytes, Arch arch) {
   return arch == Arch::kArm64 ? is_arm64_image(bytes) : is_bzimage(bytes);
 }
 
-/// Recognises other files that people give as a kernel; "" if unknown.
+/// Names other kinds of files that users give as a kernel; "" if unknown.
 std::string_view other_kind(std::string_view bytes) {
   if (is_arm64_image(bytes)) return "an arm64 Image, ";
   if (is_bzimage(bytes)) return "a bzImage of x86-64, ";
@@ -69,8 +69,8 @@ Result<std::string> read_header(const fs::path& path, Arch arch) {
   return bytes;
 }
 
-/// Returns the configuration of a kernel in the cache, "" if unknown. What was read from its image
-/// is stored.
+/// Returns the configuration of a kernel in the cache, "" if unknown. Stores what it reads from the
+/// image.
 Result<std::string> config_of(const fs::path& folder, std::string_view image) {
   const fs::path file = folder / "config";
   std::error_code failed;

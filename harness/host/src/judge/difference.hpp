@@ -27,8 +27,8 @@ namespace pinfold::harness {
 [[nodiscard]] std::string missing_text(const std::string& wanted, const std::string& output);
 
 /// Returns the reasons and messages in the product's JSON output of an exec reply, after ": ":
-/// "TopologyAffinityError: Resources cannot be allocated". "" if there are none. For other output,
-/// returns its end.
+/// "TopologyAffinityError: Resources cannot be allocated". Without any, returns the end of stderr,
+/// and of stdout unless it is JSON; "" if that is empty.
 [[nodiscard]] std::string reasons_in(const nlohmann::json& reply);
 
 }  // namespace pinfold::harness

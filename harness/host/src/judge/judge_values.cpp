@@ -153,8 +153,8 @@ class States {
     const auto ended = ended_.find(group);
     return {group, ended == ended_.end() ? 0 : ended->second};
   }
-  /// Returns true if the group has only CPUs that are exclusive to it, or, if none are, others than
-  /// its parent, if that was seen: the runtime creates the parent just before.
+  /// Returns true if all CPUs of the group are exclusive to it or, if it owns none, are not those
+  /// of its parent, if that was observed: the runtime creates it just before.
   [[nodiscard]] bool is_pinned(const std::string& group, const std::string& cpus,
                                const ExclusiveCpus& exclusive) const {
     if (const auto own = exclusive.find(group); own != exclusive.end()) {

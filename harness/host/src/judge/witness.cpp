@@ -24,7 +24,7 @@ std::string cpus_text(const CpuSet& cpus) {
   return fmt::format("CPU{} {}", cpus.size() == 1 ? "" : "s", cpus.to_string());
 }
 
-/// For how long a group ran where it should not have, and on which CPUs.
+/// How long a group ran where it should not have, and on which CPUs.
 struct Trespass {
   std::int64_t ran = 0;
   CpuSet cpus;
@@ -42,7 +42,7 @@ class WitnessJudge {
     }
   }
 
-  /// From one mark to the next.
+  /// Judges the time from one mark to the next.
   void judge(const ExclusiveCpus& before, const ExclusiveCpus& after, const Interval& time) {
     ExclusiveCpus all = before;
     for (const auto& [owner, cpus] : after) all[owner] |= cpus;
@@ -56,7 +56,7 @@ class WitnessJudge {
     }
   }
 
-  /// Groups that keep their CPUs as long as they live.
+  /// Judges groups that keep their CPUs as long as they live.
   void judge_lasting(const ExclusiveCpus& lasting) {
     constexpr Interval kAlways = {0, INT64_MAX};
     for (const auto& [owner, cpus] : lasting) {
@@ -89,7 +89,7 @@ class WitnessJudge {
     return found == all.end() ? CpuSet() : found->second;
   }
 
-  /// The times at which a container or pod has tasks, without its sandbox.
+  /// Returns the times at which a container or pod has tasks, without its sandbox.
   [[nodiscard]] const std::vector<Interval>& lives_of(const std::string& owner) {
     const auto [at, is_new] = lives_.try_emplace(owner);
     if (!is_new) return at->second;
@@ -111,7 +111,7 @@ class WitnessJudge {
     return at->second;
   }
 
-  /// Calls `visit` with each run on a CPU and the part of it that is in the interval.
+  /// Calls `visit` with each run on a CPU and the most that it can have run in the interval.
   template <class Visit>
   void for_each_run(std::int32_t cpu, const Interval& time, const Visit& visit) const {
     const auto runs = by_cpu_.find(cpu);
@@ -125,7 +125,7 @@ class WitnessJudge {
     }
   }
 
-  /// An owner has CPUs alone in an interval, as long as it lives.
+  /// Notes other groups that run on an owner's CPU in an interval, as long as the owner lives.
   void claim(const std::string& owner, std::int32_t cpu, const Interval& time) {
     for (const Interval& life : lives_of(owner)) {
       const Interval part = common(life, time);
@@ -148,7 +148,7 @@ class WitnessJudge {
   }
 
   /// Returns true if a container has exclusive CPUs at both marks, or begins with some in between.
-  /// It may have become or ceased to be a shared one otherwise, at a time that is not known.
+  /// Otherwise it may have become or ceased to be a shared one, at an unknown time.
   [[nodiscard]] bool is_owner(const std::string& owner, const CpuSet& before, const CpuSet& after,
                               const Interval& time) {
     const auto& lives = lives_of(owner);
@@ -158,7 +158,7 @@ class WitnessJudge {
     return !after.empty() && (!before.empty() || is_born);
   }
 
-  /// Between two marks at which an owner has these CPUs.
+  /// Judges the time between two marks at which an owner has these CPUs.
   void judge_owner(const std::string& owner, const CpuSet& before, const CpuSet& after,
                    const Interval& time) {
     for (const CpuId cpu : before | after) {
@@ -169,8 +169,8 @@ class WitnessJudge {
     }
   }
 
-  /// From the first to the last time that an owner runs on a CPU in an interval; empty if it does
-  /// not.
+  /// Returns the time from the first to the last run of an owner on a CPU in an interval; empty if
+  /// it does not run there.
   [[nodiscard]] Interval own_runs(const std::string& owner, std::int32_t cpu,
                                   const Interval& time) const {
     Interval own = {time.to, time.from};
@@ -182,7 +182,7 @@ class WitnessJudge {
     return own;
   }
 
-  /// Returns the container or pod whose CPUs a group has.
+  /// Returns the container or pod that owns the CPUs of a group.
   static std::string owner_of(std::string group, const ExclusiveCpus& owners) {
     while (!owners.contains(group) && group.find('/') != std::string::npos) {
       group.erase(group.rfind('/'));
@@ -190,7 +190,7 @@ class WitnessJudge {
     return group;
   }
 
-  /// An owner runs on no other CPUs, once it has begun with them.
+  /// Notes where an owner runs on any other CPU.
   void check_homes(const std::string& owner, const CpuSet& cpus, const ExclusiveCpus& owners,
                    const Interval& time) {
     for (const auto& [cpu, runs] : by_cpu_) {

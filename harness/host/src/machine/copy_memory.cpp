@@ -85,7 +85,7 @@ std::string ids_of(const std::vector<std::int32_t>& nodes) {
   return ids.to_string();
 }
 
-/// Reports nodes with other sizes than in the source; those with the same two sizes together.
+/// Reports nodes whose sizes differ from the source's; groups those with the same two sizes.
 void compare_sizes(MachineCopy& copy, const Machine& source,
                    const std::vector<std::uint64_t>& parts) {
   using Nodes = std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>;
@@ -157,8 +157,8 @@ void compare_memory(MachineCopy& copy, const std::vector<MemoryShare>& shares,
   }
 }
 
-/// Returns the number of pages of one size on a node of the copy: in proportion, but at most half
-/// of the node's memory; earlier pages have left `room` of it.
+/// Returns the number of pages of one size on a node of the copy: in proportion to the source, but
+/// within `room`, what earlier sizes have left of half the node's memory.
 int fitting_pages(std::uint64_t size, std::uint64_t bytes, const NumaNode& from, std::size_t i,
                   const VmNode& node, std::uint64_t room) {
   if (size == kGiantPage && i == 0 && node.memory < kFirstNodeWithGiantPages) return 0;

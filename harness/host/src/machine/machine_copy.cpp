@@ -11,7 +11,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Returns the counts of a machine that differ from the default.
+/// Returns the counts of a machine; dies and caches only if there are several.
 std::vector<std::pair<const char*, int>> counts_of(const VmMachine& machine) {
   std::vector<std::pair<const char*, int>> counts = {
       {"sockets", machine.sockets}, {"cores", machine.cores}, {"threads", machine.threads}};

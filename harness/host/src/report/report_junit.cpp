@@ -23,7 +23,7 @@ std::string in_xml(std::string text) {
   return escape_xml(text);
 }
 
-/// Returns a text field of an object, which may come from a file.
+/// Returns a text field of an object from a file, as in_xml(); "" if there is none.
 std::string field(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? in_xml(found->get<std::string>()) : "";

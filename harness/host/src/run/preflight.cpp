@@ -27,7 +27,7 @@ Result<void> check_guests(const std::vector<const Scenario*>& scenarios, int job
   return check_memory(machines, jobs, memory);
 }
 
-/// Returns true if QEMU is one in the cache.
+/// Returns true if the scenario uses the QEMU in the cache.
 bool uses_cached_qemu(const Scenario& scenario, const RunOptions& options) {
   return options.qemu.empty() && needs_newer_qemu(scenario.machine);
 }

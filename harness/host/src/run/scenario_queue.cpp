@@ -7,7 +7,7 @@
 namespace pinfold::harness {
 
 ScenarioQueue::ScenarioQueue(const std::vector<const Scenario*>& scenarios, bool shares) {
-  std::vector<const Scenario*> firsts;  // of each group; nullptr: nobody can join it
+  std::vector<const Scenario*> firsts;  // of each group; nullptr: no other can join it
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     const bool can_share = shares && can_share_guest(*scenarios[i]);
     const auto same = std::find_if(firsts.begin(), firsts.end(), [&](const Scenario* first) {

@@ -105,7 +105,7 @@ void add_steps(const Json* list, const PlatformScope& scope, Scenario& scenario,
   }
 }
 
-/// Checks that `kernel` and the platforms that need it are given together.
+/// Reads the platforms. `kernel` must be given if, and only if, one of them uses it.
 std::vector<Platform> read_platforms_and_kernel(FieldReader& fields, std::optional<Arch> arch) {
   const bool has_kernel = !fields.text("kernel", "").empty();
   Platform usual;
@@ -180,7 +180,7 @@ Result<void> load_kubelet(KubeletSource& source, const std::filesystem::path& fo
   return {};
 }
 
-/// Reads the manifest of a step with a pod, and puts the pod into its default title.
+/// Reads a step's manifest from its file, and puts the file's name into the default title.
 Result<void> load_manifest(ScenarioStep& step, const std::filesystem::path& file,
                            std::string& manifest, const std::filesystem::path& folder) {
   if (file.empty()) return {};

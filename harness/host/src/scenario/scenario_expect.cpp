@@ -58,7 +58,7 @@ bool is_container(std::string_view key) {
          is_safe_name(key.substr(slash + 1));
 }
 
-/// Returns true if the subject has such a value: a file of a cgroup, or a fact about a process.
+/// Returns true if such a subject can have this value.
 bool is_known_value(Of of, std::string_view key) {
   const bool allowed = key == "Cpus_allowed_list" || key == "Mems_allowed_list";
   const bool of_process = allowed || key == "pageNodes" || is_page_count(key);

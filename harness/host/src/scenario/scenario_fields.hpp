@@ -10,7 +10,7 @@
 /// Fields that several parts of a scenario have.
 namespace pinfold::harness {
 
-/// Read the expected end of a command, and the command: `status` and `command`.
+/// Read `status`, the expected exit status of a command, and `command`.
 [[nodiscard]] std::optional<int> read_status(FieldReader& fields);
 [[nodiscard]] std::vector<std::string> read_command(FieldReader& fields);
 

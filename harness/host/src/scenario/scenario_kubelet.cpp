@@ -24,7 +24,7 @@ bool is_variable(const std::string& text) {
                      [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
-/// Reads what a start has: its program, its configuration, and how it must end.
+/// Reads the fields of a start: program, configuration, and expected outcome.
 void read_start_of(FieldReader& fields, KubeletStep& step) {
   using Answer = KubeletStep::Answer;
   step.binary = read_kubelet_program(fields, "binary");

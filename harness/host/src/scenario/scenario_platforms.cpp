@@ -41,7 +41,7 @@ void replace_variables(Json& value, const Platform& platform) {
   }
 }
 
-/// How many leading keys of a path exist in a document.
+/// Returns how many leading keys of a path exist in a document.
 std::size_t depth_of(const Json& document, const FieldPath& path) {
   const Json* value = &document;
   std::size_t depth = 0;

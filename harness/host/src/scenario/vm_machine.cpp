@@ -67,7 +67,7 @@ Result<void> check_nodes(const VmMachine& machine) {
     if (node.cpus.empty() && node.memory == 0) {
       return wrong(fmt::format("nodes[{}]: expected CPUs or memory: Linux drops other nodes", i));
     }
-    // Linux numbers them by their first CPU as well.
+    // Linux also numbers them by their first CPU.
     if (!node.cpus.empty() && !seen.empty() && node.cpus.first() < first_of_last) {
       return wrong(fmt::format(
           "nodes[{}].cpus: '{}': expected nodes in the order of their first CPUs", i, cpus));
@@ -118,8 +118,7 @@ Result<void> check_devices(const VmMachine& machine) {
 }
 
 /// Checks that "virt" can provide the machine: QEMU describes its hardware in a device tree, which
-/// has no dies, no caches, and no NUMA nodes of devices. The programs that make file systems are
-/// the host's.
+/// has no dies, no caches, and no NUMA nodes of devices. No disk: mkfs is the host's program.
 Result<void> check_arm64(const VmMachine& machine) {
   const std::pair<const char*, bool> others[] = {
       {"dies", machine.dies > 1},
@@ -341,7 +340,7 @@ bool needs_newer_qemu(const VmMachine& machine) {
 }
 
 int boot_limit_s(const VmMachine& machine) {
-  // With both, 128 CPUs on 64 nodes take 8 minutes. Kubelets triple the initramfs.
+  // CPUs and nodes add up: 128 CPUs on 64 nodes take 8 minutes. Kubelets triple the initramfs.
   return (machine.kubelet.empty() ? 90 : 180) +
          4 * (std::max(0, machine.cpu_count() - 32) +
               std::max(0, static_cast<int>(machine.nodes.size()) - 32));

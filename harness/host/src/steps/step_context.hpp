@@ -41,9 +41,9 @@ struct RunningStaticPod {
 struct StartedKubelet {
   std::string program;  ///< on the host: the one last started, else the machine's
   Json config;          ///< the scenario's, with the changes of the starts so far
-  /// By the name in its manifest: each pod as the last `waitPod` observed it.
+  /// Each pod as the last `waitPod` observed it, by the name in its manifest.
   std::map<std::string, RunningStaticPod> pods;
-  /// The UIDs of all of them by name, including removed ones: the state files may still name these.
+  /// UIDs by name, including those of removed pods: the state files may still contain them.
   std::map<std::string, std::string> uids = {};
 };
 
@@ -60,7 +60,7 @@ struct StepContext {
   [[nodiscard]] VmResult<Json> ask(Json request);
   /// Writes a file of the guest.
   [[nodiscard]] VmResult<void> put(const std::string& path, const std::string& text);
-  /// Reads a file of the guest, as file_value().
+  /// Reads a file of the guest; returns the same as file_value().
   [[nodiscard]] VmResult<std::string> read_one(const std::string& path);
   /// Returns true if a file of the guest has a line with this text.
   [[nodiscard]] VmResult<bool> has_line(const std::string& path, const std::string& text);

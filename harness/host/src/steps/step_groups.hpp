@@ -4,7 +4,7 @@
 
 namespace pinfold::harness {
 
-/// Records the scenario's groups after a step that observes, for the report's picture.
+/// After `expect` and `verify`: records the scenario's groups for the report's picture.
 [[nodiscard]] VmResult<void> note_groups(StepContext& context, const StepAction& action,
                                          StepResult& result);
 

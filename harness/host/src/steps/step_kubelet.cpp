@@ -15,7 +15,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Time between two questions to the kubelet about its pods.
+/// Time between two queries of the kubelet's pods.
 constexpr Milliseconds kBetweenQuestions(500);
 
 /// The verdict about a pod that is waited for.
@@ -78,14 +78,14 @@ VmResult<StepResult> start(StepContext& context, const KubeletStep& step) {
       kubelet_config(kubelet.config).dump(2, ' ', true, Json::error_handler_t::replace)));
   const bool is_killed = context.kill_at.has_value();
   PINFOLD_LET(const auto answer, control(context, start_arguments(context)));
-  if (is_killed && answer.has_ended) return success();  // `waitKubelet` asks whether it was there
+  if (is_killed && answer.has_ended) return success();  // `waitKubelet` checks how it ended
   if (!answer.error.empty()) {
     return failure(fmt::format("the kubelet has not started its managers: {}", answer.error));
   }
   return judge_start(context, step, answer.has_ended);
 }
 
-/// Returns true once the pod is gone: the kubelet does not name it, and neither does the kernel.
+/// Returns true once the pod is gone: the kubelet does not list it, and its cgroup is removed.
 VmResult<bool> is_gone(StepContext& context, const std::string& name, bool is_listed) {
   const auto known = context.kubelet.pods.find(name);
   if (is_listed || known == context.kubelet.pods.end()) return !is_listed;

@@ -16,8 +16,8 @@ namespace pinfold::harness {
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const RemoveStaticPodStep& step);
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const WaitPodStep& step);
 
-/// Returns the full paths of the control groups of the containers of static pods, by
-/// "pod/container": of those that a `waitPod` has seen running and none has seen removed.
+/// Returns full cgroup paths by "pod/container": for the containers of static pods that a `waitPod`
+/// has seen running and none has seen removed.
 [[nodiscard]] std::map<std::string, std::string> kubelet_cgroups(const StepContext& context);
 
 /// Returns what the kubelet's state files assign to the containers of kubelet_cgroups(); sets

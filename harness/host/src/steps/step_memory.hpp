@@ -6,7 +6,7 @@
 namespace pinfold::harness {
 
 [[nodiscard]] Json memory_of(const StepContext& context);
-/// Restores it from the result of memory_of(). Returns false for other JSON.
+/// Restores the context from a result of memory_of(). Returns false for other JSON.
 [[nodiscard]] bool recall(StepContext& context, const Json& memory);
 
 }  // namespace pinfold::harness

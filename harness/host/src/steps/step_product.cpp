@@ -120,7 +120,7 @@ VmResult<std::vector<DesiredContainer>> desired(StepContext& context, std::strin
     if (problem.empty()) context.desired = of_kubelet;
     return of_kubelet;
   }
-  // Without the service: it knows nothing more, and a scenario may have stopped its process.
+  // Not through the service: it knows nothing more, and a scenario may have stopped it.
   PINFOLD_LET(const auto reply, run_product(context, {"status", "--socket", "/dev/null"}));
   const std::string out = reply.value("stdout", "");
   const Json status = Json::parse(out, nullptr, false);

@@ -72,7 +72,7 @@ VmResult<StepResult> StepRunner::run(const ScenarioStep& step) {
   if (result && context_.sampling) {
     PINFOLD_TRY(note_exclusive(context_, *result));
   }
-  // What a killed command leaves may be decided and not done; the step that completes it marks it.
+  // A killed command may leave a decision undone; the step that completes it makes the mark.
   if (result && context_.witnessed && !step.kill_at) {
     PINFOLD_TRY(note_witnessed(context_, *result));
   }

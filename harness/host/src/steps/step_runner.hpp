@@ -22,7 +22,7 @@ class StepRunner {
   /// Returns what the runner knows after the steps so far, for a runner that continues from a saved
   /// guest.
   [[nodiscard]] Json memory() const;
-  /// Restores it from the result of memory(). Returns false for other JSON.
+  /// Restores what a result of memory() describes. Returns false for other JSON.
   [[nodiscard]] bool recall(const Json& memory);
 
  private:

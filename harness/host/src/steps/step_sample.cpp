@@ -110,7 +110,7 @@ VmResult<StepResult> act(StepContext& context, const StopSamplingStep& step) {
   result.timeline = timeline_of(changes, reply.value("timesMs", std::vector<std::int64_t>{}),
                                 reply.value("elapsedMs", std::int64_t{0}), context.exclusive);
   if (needs_product(context.scenario)) {
-    std::string problem;  // no reason to fail: the groups keep their names then
+    std::string problem;  // not a failure: the groups then keep their names
     PINFOLD_LET(const auto containers, desired(context, problem));
     name_containers(*result.timeline, containers,
                     judged_root(context.scenario, context.cgroup_mode()) + "/");

@@ -13,7 +13,7 @@ namespace pinfold::harness {
 /// Returns the root of the groups that sampler and witness judge: the runtime's if there is a
 /// container runtime, else the product's, else the root of the hierarchy.
 [[nodiscard]] std::string judged_root(const Scenario& scenario, CgroupMode mode);
-/// With a runtime: makes that group, which otherwise the first pod would make.
+/// With a runtime: creates judged_root(), which otherwise the first pod would create.
 [[nodiscard]] VmResult<void> make_judged_root(StepContext& context);
 /// Returns the exclusive CPUs of each group now, by `pinfold status`. A status that cannot be read
 /// fails the step.

@@ -11,7 +11,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Returns a check that there is nothing, which shows the first of what there is.
+/// Returns a check that expects `found` to be empty, and shows its first entry if it is not.
 CheckedValue none_of(std::string what, const std::vector<std::string>& found) {
   std::string first = found.empty() ? "" : found.front();
   if (found.size() > 1) first += fmt::format(", and {} more", found.size() - 1);
@@ -22,7 +22,7 @@ CheckedValue zero(std::string what, std::uint64_t count) {
   return {std::move(what), "0", std::to_string(count), count == 0};
 }
 
-/// A record with gaps proves nothing.
+/// Checks that the record is complete: with gaps it proves nothing.
 void check_record(const Json& reply, StepResult& result) {
   CheckedValue lost =
       zero("events of the scheduler that were lost", reply.value("lost", std::uint64_t{1}));

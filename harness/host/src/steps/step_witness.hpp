@@ -7,7 +7,7 @@ namespace pinfold::harness {
 
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const StartWitnessStep& step);
 [[nodiscard]] VmResult<StepResult> act(StepContext& context, const StopWitnessStep& step);
-/// While the witness runs: marks the end of a step in its record, with the exclusive CPUs then.
+/// While the witness runs: marks the end of a step in its record, and notes the exclusive CPUs.
 [[nodiscard]] VmResult<void> note_witnessed(StepContext& context, StepResult& result);
 
 }  // namespace pinfold::harness

@@ -106,7 +106,7 @@ std::string machine_type(const VmMachine& machine) {
   return machine.caches > 1 ? "q35,smp-cache.0.cache=l3,smp-cache.0.topology=module" : "q35";
 }
 
-/// Returns the guest's console and the agent's port. "virt" has a serial port of its own.
+/// Returns the options for the guest's console and the agent's port. "virt" has one serial port.
 std::vector<std::string> serial_ports(const VmMachine& machine) {
   std::vector<std::string> options = {"-serial", fmt::format("chardev:{}", kConsoleSocket)};
   if (machine.platform.arch == Arch::kArm64) {
@@ -124,10 +124,10 @@ std::string kernel_arguments(const VmMachine& machine, Accelerator accelerator) 
   std::string arguments =
       machine.platform.arch == Arch::kArm64 ? "console=ttyAMA0" : "console=ttyS0 no_timer_check";
   // Without KVM, QEMU translates a program again for each address at which it is loaded, and
-  // forgets addresses at each switch between the page tables of kernel and program.
+  // flushes its TLB at each switch between the page tables of kernel and program.
   arguments += " quiet panic=-1 rdinit=/init norandmaps mitigations=off";
   if (accelerator != Accelerator::kKvm) {
-    // With a huge page, QEMU forgets all addresses whenever one of them changes. Clearing memory is
+    // With a huge page, QEMU flushes its whole TLB whenever one address changes. Clearing memory is
     // slow, even more so with string instructions (feature 112 is REP_GOOD).
     arguments += " transparent_hugepage=never init_on_alloc=0 hardened_usercopy=off";
     if (machine.platform.arch == Arch::kAmd64) arguments += " clearcpuid=112";

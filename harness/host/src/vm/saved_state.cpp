@@ -8,7 +8,7 @@ namespace pinfold::harness {
 namespace {
 
 constexpr std::string_view kMagic = "QEVM";
-/// Begins with a section's kind, number and name; the other kinds have no name.
+/// A section with kStart begins with its kind, number and name; the other kinds have no name.
 constexpr char kStart = 0x01;
 constexpr char kPart = 0x02;
 constexpr char kEnd = 0x03;
@@ -23,7 +23,7 @@ constexpr std::uint64_t kPage = 0x08;
 constexpr std::uint64_t kEnded = 0x10;
 constexpr std::uint64_t kContinued = 0x20;
 
-/// The memory shared by host and guest belongs to a device, whose address comes before its name.
+/// The end of the name of the memory that host and guest share, after the address of its device.
 constexpr std::string_view kSharedMemory = "/load";
 
 bool is_node_memory(std::string_view name) {
@@ -72,8 +72,8 @@ class Splitter {
 
   std::string_view take_name() { return take(static_cast<std::size_t>(take_number(1))); }
 
-  /// Returns the kind of the next section, which must have the number of the memory; '\0'
-  /// otherwise. Commands may precede it.
+  /// Returns the kind of the next section; '\0' if its number is not that of the memory. Copies the
+  /// commands that precede it.
   char take_kind() {
     while (rest_.starts_with(kCommand)) {
       const std::string_view begin = rest_;
@@ -125,7 +125,7 @@ class Splitter {
     return {};
   }
 
-  /// Checks the footer. Domain: the caller copies it.
+  /// Checks the footer, which the caller copies.
   Result<void> read_footer() {
     const std::string_view footer = take(5);
     if (is_short_ || footer[0] != kFooter || footer.substr(1) != number_) {

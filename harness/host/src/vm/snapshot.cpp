@@ -34,8 +34,8 @@ constexpr Milliseconds kSaveLimit(120000);
 /// The files of a snapshot: what QEMU reads, and the sums of all; the others hold memory.
 constexpr const char* kStream = "vm";
 constexpr const char* kSums = "sum";
-/// If a run has more machines than fit, each of them is booted every time: the one used longest ago
-/// is needed next. A machine takes 60 MiB, one with a runtime several hundred.
+/// If the machines of a run do not all fit, each of them is booted every time: the one used longest
+/// ago is needed next. A machine takes 60 MiB, one with a runtime several hundred.
 constexpr std::uintmax_t kMaxSnapshots = std::uintmax_t{16} << 30U;
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -69,7 +69,7 @@ bool has_sum(const fs::path& file, const std::string& expected) {
   return true;
 }
 
-/// Asks QEMU until the status that a command returns is an end.
+/// Repeats a QEMU command until `is_end` accepts the status that it returns.
 template <typename IsEnd>
 VmResult<void> wait_for_status(Vm& vm, const char* command, IsEnd is_end) {
   const Clock::time_point deadline = Clock::now() + kSaveLimit;
@@ -243,7 +243,7 @@ VmResult<void> SnapshotStore::save(const std::string& key, Vm& vm) const {
   for (const fs::path& left : files_of(key)) {
     if (left.string().ends_with(drafts)) fs::remove(left, failed);
   }
-  // At most as much as is free in addition.
+  // Snapshots take at most as much space as remains free.
   const fs::space_info space = fs::space(folder_, failed);
   if (done) prune_cache(folder_, failed ? kMaxSnapshots : std::min(kMaxSnapshots, space.available));
   return done;

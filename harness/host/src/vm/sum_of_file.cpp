@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 /// Every step is a bijection of the state, so any single changed word changes the sum.
 class Sum {
  public:
-  /// Adds a block of at most kPageBytes. A block of zeros counts as little as a hole.
+  /// Adds a block of at most kPageBytes. A block of zeros adds nothing, like a hole.
   void add(std::uint64_t offset, const char* bytes, std::size_t size) {
     static constexpr char kZeros[kPageBytes] = {};
     if (std::memcmp(bytes, kZeros, size) == 0) return;

@@ -95,8 +95,8 @@ bool send_all(const UniqueFd& port, std::string_view bytes, Clock::time_point de
   return bytes.empty();
 }
 
-/// QEMU reads a file from its descriptor until version 10, and from its path since 8.2, but from a
-/// pipe always.
+/// Returns a source for `-incoming`. QEMU reads a file from its descriptor until version 10, and
+/// from its path since 8.2, but always from a pipe.
 std::string read_by_cat(const std::filesystem::path& file) {
   std::string command = "exec:exec cat '";
   for (const char c : file.string()) {

@@ -26,9 +26,9 @@ struct KvmProbe {
 [[nodiscard]] KvmProbe probe_kvm(const std::filesystem::path& device);
 inline constexpr const char* kKvmDevice = "/dev/kvm";
 
-/// Returns the result of the probe of a device. If the user can open it, it is cached in `folder`
-/// until the host reboots or the device's owner, mode or time of change differs, because a failing
-/// probe takes a second.
+/// Returns the result of probe_kvm, cached in `folder` because a failing probe takes a second. The
+/// cached result is valid until the host reboots or the device's number, owner, mode or change time
+/// differs. If the user cannot open the device, nothing is cached.
 [[nodiscard]] KvmProbe known_kvm(const std::filesystem::path& folder,
                                  const std::filesystem::path& device = kKvmDevice);
 

@@ -20,7 +20,7 @@ namespace pinfold::harness {
 /// Returns "1.2 s".
 [[nodiscard]] std::string format_seconds(Milliseconds elapsed);
 
-/// Formats the same as text lines, with at most `most` of the longest. Domain: a result of
+/// Formats costs as lines of text, with at most `most` of the longest. Domain: a result of
 /// costs_json.
 [[nodiscard]] std::string costs_text(const nlohmann::json& costs, std::size_t most);
 

@@ -23,11 +23,11 @@ struct GauntletCase {
 };
 
 /// Returns cases that cover every possible pair of a machine, a platform and a container runtime.
-/// `document`: the scenario's file; `scenario`: the same on one of its platforms, whose disk,
-/// kubelet and kernel arguments each machine gets. A case is called "NAME.MACHINE", or
-/// "NAME.MACHINE.RUNTIME" if the scenario has a runtime; its steps begin by taking CPUs of the
-/// machine offline. Its platforms are those of the scenario and its own, because steps may name
-/// them. Pure.
+/// `document`: the scenario's file; `scenario`: the same on one of its platforms, with the disk,
+/// kubelet and kernel arguments for every machine. A case is called "NAME.MACHINE", or
+/// "NAME.MACHINE.RUNTIME" if the scenario has a runtime; its first step takes the machine's
+/// `offline` CPUs offline, if any. It keeps the scenario's platforms and adds its own, because
+/// steps may name them. Pure.
 [[nodiscard]] std::vector<GauntletCase> gauntlet_cases(const nlohmann::json& document,
                                                        const Scenario& scenario,
                                                        const std::vector<SetMachine>& machines,
@@ -53,7 +53,7 @@ struct FailureKind {
   friend auto operator<=>(const FailureKind&, const FailureKind&) = default;
 };
 [[nodiscard]] FailureKind kind_of(const ScenarioResult& result);
-/// Returns the same for a scenario in a result of report_json or parse_report.
+/// Returns the kind of failure of a scenario in a result of report_json or parse_report.
 [[nodiscard]] FailureKind kind_of(const nlohmann::json& scenario);
 
 }  // namespace pinfold::harness

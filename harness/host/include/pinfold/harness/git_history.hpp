@@ -15,7 +15,7 @@
 /// repository is only read; the program `git` reads it.
 namespace pinfold::harness {
 
-/// The commits that `bad` has and `good` does not.
+/// The commits in the history of `bad` but not of `good`.
 struct CommitRange {
   std::filesystem::path repository;
   std::string good;  ///< a full hash
@@ -47,11 +47,11 @@ enum class CommitKind {
 
 struct FirstBadCommit {
   Commit commit;
-  std::vector<std::string> untestable;  ///< hashes of those that may be the first instead
+  std::vector<std::string> untestable;  ///< hashes of those that may be the first one instead
 };
 
-/// Finds the first bad commit of a range whose ends are known. Repeatedly judges a commit that best
-/// halves the range, until one is left, or only untestable ones. Errors: of `judge`, of git.
+/// Finds the first bad commit of a range whose ends are known. Repeatedly judges the commit that
+/// best halves the range, until one is left, or only untestable ones. Errors: of `judge`, of git.
 [[nodiscard]] Result<FirstBadCommit> first_bad_commit(
     const CommitRange& range, const std::function<Result<CommitKind>(const Commit&)>& judge);
 

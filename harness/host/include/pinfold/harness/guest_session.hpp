@@ -32,7 +32,7 @@ struct GuestSession {
 /// A guest that scenarios on the same machine share, one after the other.
 struct SharedGuest {
   std::optional<GuestSession> session;  ///< in the state after the last scenario
-  bool is_wanted = false;               ///< by a scenario after the next one
+  bool is_wanted = false;               ///< by a scenario after the current one
 };
 
 /// Returns true if both scenarios can use the same guest: equal machine, kernel, runtime, programs

@@ -120,7 +120,7 @@ struct SplitChanges {
 /// false at the end.
 [[nodiscard]] bool read_state(std::istream& changes, std::map<std::string, CpuSet>& state);
 
-/// Returns one check for each pair of lists: they share no CPU.
+/// Returns a check for each pair of lists: that they share no CPU.
 [[nodiscard]] std::vector<CheckedValue> check_disjoint(
     const std::vector<std::pair<std::string, std::string>>& lists);
 

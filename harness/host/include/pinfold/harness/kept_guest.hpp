@@ -19,8 +19,8 @@ struct KeptGuest {
   std::filesystem::path folder;  ///< contains the state and the files of the command
 };
 
-/// Saves the state of a machine, which then continues, with hard links to its kernel and initramfs;
-/// replaces what was kept of the same scenario on the same platform.
+/// Saves the state of a machine, which keeps running, with hard links to its kernel and initramfs.
+/// Replaces the guest kept for the same scenario and platform.
 /// Errors: kIo; then nothing is kept.
 [[nodiscard]] Result<void> keep_guest(GuestSession& session, const ScenarioResult& result);
 

@@ -44,18 +44,18 @@ inline constexpr int kNewestKnownMinor = 38;
 [[nodiscard]] std::string kubelet_in_guest(const std::vector<std::filesystem::path>& kubelets,
                                            const std::filesystem::path& program);
 
-/// Returns the configuration of a kubelet in the guest: that of the scenario, and what a standalone
-/// kubelet on the harness' container runtime needs where the scenario sets nothing.
+/// Returns the configuration of a kubelet in the guest: the scenario's, completed with what a
+/// standalone kubelet on the harness's container runtime needs.
 [[nodiscard]] Json kubelet_config(const Json& config);
 
 /// Returns the manifest of a static pod for the guest, as JSON: on the host's network, with the
 /// guest's own images in place of those of other registries (kubelet_requests has the rules).
-/// Errors: kInvalidArgument for a text that is not an object.
+/// Errors: kInvalidArgument for a text that is not an object with a `spec`.
 [[nodiscard]] Result<Json> static_pod(std::string_view manifest);
 
-/// The end of a verb of kubelet.sh.
+/// The result of a verb of kubelet.sh.
 struct KubeletAnswer {
-  bool has_ended = false;   ///< the kubelet has ended before, or instead
+  bool has_ended = false;   ///< it had ended, or ended instead; for `wait`: it was killed
   std::string output = {};  ///< of `pods`
   std::string error = {};   ///< "": the verb has succeeded, or `has_ended`
 };

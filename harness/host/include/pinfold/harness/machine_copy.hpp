@@ -24,8 +24,8 @@ struct CopyDifference {
 /// that share a core, a cache, a socket or a NUMA node share it in the source as well.
 struct MachineCopy {
   VmMachine machine;
-  /// CPUs that the source does not have, because uneven groups are filled up. After a step takes
-  /// them offline, every group has the CPUs of the source.
+  /// CPUs that fill up uneven groups and that the source does not have. After a step takes them
+  /// offline, every group has the CPUs of the source.
   CpuSet offline;
   std::vector<std::optional<CpuId>> cpus;  ///< CPU of the source for each CPU of the copy
   std::vector<NumaId> nodes;               ///< NUMA node of the source for each one of the copy

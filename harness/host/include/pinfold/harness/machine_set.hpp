@@ -21,8 +21,8 @@ struct SetMachine {
 /// Returns the machines of a gauntlet, some 100 of them: 1 to 8 sockets with even and odd numbers
 /// of cores, with and without SMT, with 1 to 4 NUMA nodes in a socket; up to 64 NUMA nodes; dies
 /// and last-level caches; NUMA nodes without CPUs or without memory; rings and asymmetric
-/// distances; offline CPUs, and cores of two kinds. `memory`: approximate bytes of each machine;
-/// each NUMA node has at least 128 MiB.
+/// distances; offline CPUs, and cores of two kinds. `memory`: approximate bytes of each machine; a
+/// NUMA node with memory has at least 128 MiB.
 [[nodiscard]] std::vector<SetMachine> machine_set(std::uint64_t memory);
 
 }  // namespace pinfold::harness

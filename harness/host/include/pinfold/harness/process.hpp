@@ -60,15 +60,15 @@ struct Finished {
   std::string output;   ///< stdout and stderr
 };
 
-/// Returns a line with a file's path and attributes that change when its content does. The path may
-/// also name something else.
+/// Returns a line with a file's path and attributes that change when its content does. Accepts text
+/// that names no file.
 [[nodiscard]] std::string file_facts(const std::filesystem::path& file);
 
 /// Runs a program to its end. Errors: kNotFound, kIo, kBusy if it runs longer than `limit`.
 [[nodiscard]] Result<Finished> run_program(const std::vector<std::string>& argv,
                                            Milliseconds limit);
-/// Does the same for a program whose output depends only on its arguments: caches a success until
-/// this process ends or a file among the arguments changes.
+/// Like run_program, for a program whose output depends only on its arguments: caches a success
+/// until this process ends or a file among the arguments changes.
 [[nodiscard]] Result<Finished> ask_program(const std::vector<std::string>& argv,
                                            Milliseconds limit);
 

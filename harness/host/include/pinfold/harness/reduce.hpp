@@ -12,17 +12,17 @@
 /// called often, and may take long.
 namespace pinfold::harness {
 
-/// Returns the machines that are one change smaller, the smallest first: fewer sockets, dies,
-/// cores, threads, caches or NUMA nodes, less memory, default distances, no devices, no huge pages,
-/// nothing to plug. All of them pass check_machine.
+/// Returns the machines that are one change smaller, the smallest of each kind first: fewer
+/// sockets, dies, cores, threads, caches or NUMA nodes, less memory, default distances, no devices,
+/// no huge pages, nothing to plug. All of them pass check_machine.
 [[nodiscard]] std::vector<VmMachine> smaller_machines(const VmMachine& machine);
 
 /// Returns a machine that fails while none of its smaller_machines() does. Domain: `machine` fails.
 [[nodiscard]] VmMachine smallest_machine(VmMachine machine,
                                          const std::function<bool(const VmMachine&)>& fails);
 
-/// Returns steps that fail and cannot do so with any one of them left out. Domain: `steps` is a
-/// list that fails.
+/// Returns steps that fail, and that no longer fail if any one of them is left out. Domain: `steps`
+/// is a list that fails.
 [[nodiscard]] nlohmann::json fewest_steps(nlohmann::json steps,
                                           const std::function<bool(const nlohmann::json&)>& fails);
 

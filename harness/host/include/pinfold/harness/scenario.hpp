@@ -148,7 +148,7 @@ struct StopWitnessStep {
 struct PowerCutsStep {
   std::vector<WriteLoss> losses;                   ///< of unflushed writes
   std::vector<std::vector<std::string>> commands;  ///< must succeed on the resulting disk, in order
-  std::vector<std::string> files;  ///< paths on the disk: must be as after an acknowledged step
+  std::vector<std::string> files;  ///< paths on the disk: contents as after an acknowledged step
   std::uint64_t at_least = 1;      ///< cuts
 };
 /// Compares all desired values of the product, or of the machine's kubelet, with the kernel, as a
@@ -175,7 +175,7 @@ struct ContainerStep {
   enum class Do { kCreate, kStart, kStop, kRemove };
   Do what = Do::kCreate;
   std::string container;  ///< "pod/container"
-  int grace_s = 0;        ///< time that a container gets to end before it is killed
+  int grace_s = 0;        ///< time for a container to end before it is killed
   std::string error;      ///< as in RunPodStep
 };
 /// Runs a command in a container of the runtime to its end.
@@ -215,7 +215,7 @@ struct RunStaticPodStep {
 struct RemoveStaticPodStep {
   std::string pod;
 };
-/// Waits until the kubelet reports this about a static pod.
+/// Waits until the kubelet reports that a static pod is in the state `until`.
 struct WaitPodStep {
   enum class Until { kRunning, kRejected, kRemoved };
   std::string pod;

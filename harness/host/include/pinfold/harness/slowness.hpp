@@ -8,7 +8,7 @@
 namespace pinfold::harness {
 
 /// Returns how much slower a host is than the reference host of the time limits, if the loop of
-/// host_slowness() takes it this long: 1 to 10, rounded up to halves. Pure.
+/// host_slowness() takes it this long: 1 to 10, rounded to the nearest half. Pure.
 [[nodiscard]] double slowness_of(Milliseconds took);
 
 /// Runs a loop that takes a twentieth of a second on an idle host, and returns slowness_of() its

@@ -16,13 +16,13 @@ namespace pinfold::harness {
 
 inline constexpr std::uint64_t kMiB = 1U << 20;
 
-/// The limits. 20 sockets, 4 threads and 32 caches have been booted.
+/// The limits of a machine. 20 sockets, 4 threads and 32 caches have been booted.
 inline constexpr int kMaxSockets = 128;
 inline constexpr int kMaxDies = 8;
 inline constexpr int kMaxCores = 128;
 inline constexpr int kMaxThreads = 4;
 inline constexpr int kMaxCaches = 64;
-/// Limits of a NUMA node's devices: each has 8 PCI bus numbers, starting at 32.
+/// Limits for the devices of a NUMA node: each node has 8 PCI bus numbers, starting at 32.
 inline constexpr int kMaxDevices = 4;
 inline constexpr int kMaxDeviceNode = 23;
 inline constexpr int kMaxNetworkCards = 4;

@@ -18,7 +18,7 @@ inline constexpr const char* kSandboxProgram = "/pause";
 /// Where tasks of containers ran, according to the guest kernel's record of the scheduler. Times in
 /// nanoseconds of its CLOCK_MONOTONIC; groups by their index in `groups`.
 struct WitnessRecord {
-  /// Tasks of a group ran on a CPU for `ran` in all, and no other group's did meanwhile.
+  /// Tasks of a group ran on a CPU for `ran` in total; meanwhile no other group's did.
   struct Run {
     std::size_t group = 0;
     std::int32_t cpu = 0;
@@ -42,8 +42,8 @@ struct WitnessRecord {
 /// Errors: kInvalidArgument, with the line.
 [[nodiscard]] Result<WitnessRecord> parse_witness(std::string_view text);
 
-/// How long in all, in nanoseconds, the tasks of a container may run on exclusive CPUs of another
-/// one. The kernel needs less time to move a task.
+/// The total time, in nanoseconds, that the tasks of a container may run on exclusive CPUs of
+/// another one. The kernel needs less time to move a task.
 inline constexpr std::int64_t kWitnessTolerance = 1'000'000;
 
 struct WitnessFindings {
@@ -53,13 +53,13 @@ struct WitnessFindings {
   std::int64_t by_sandboxes = 0;       ///< ns that sandboxes ran on exclusive CPUs
 };
 /// Judges from the record alone whether exclusive CPUs were exclusive. `owned`: exclusive CPUs
-/// after each mark; `lasting`: those of groups that keep them as long as they live and that are not
-/// in `owned`.
+/// after each mark; `lasting`: those of groups that are not in `owned` and keep their CPUs as long
+/// as they live.
 ///
-/// A container has its CPUs from its first program on. Between two marks it has those that it has
-/// at both. It keeps those that it loses meanwhile until it last runs on them, and has those that
-/// it gains from its first run on them; it may also wait in the shared pool then. If it has none at
-/// one of the marks, those of the other do not count, unless it began in between.
+/// A container owns its CPUs from its first program on. Between two marks it owns those that it has
+/// at both, those that it loses until its last run on them, and those that it gains from its first
+/// run on them; while its CPUs change it may also wait in the shared pool. If it has none at one of
+/// the marks, those of the other do not count, unless it began in between.
 [[nodiscard]] WitnessFindings judge_witness(const WitnessRecord& record,
                                             const std::vector<ExclusiveCpus>& owned,
                                             const ExclusiveCpus& lasting);

@@ -8,7 +8,7 @@ enum class WriteLoss {
   kNone,  ///< all reached the disk
   kAll,   ///< none reached the disk
   kSome,  ///< a random subset is lost
-  kTorn,  ///< a random subset is lost, one write only in part of its sectors
+  kTorn,  ///< a random subset is lost, and one write reaches the disk only in part
 };
 
 }  // namespace pinfold::harness
