@@ -1,7 +1,7 @@
 // The cost of one admission on a disk by the node agent (without enforcement), compared with the
 // kubelet's for one container (the CPU file written, synced and renamed twice, the memory file
-// once), and with one append and one sync of as many bytes as a transaction with whole files has.
-// The three take turns, so that they meet the same load. Of the admission it also counts
+// once), and with a single append and sync of as many bytes as a transaction of whole files has.
+// The three alternate, so that they run under the same load. For the admission it also counts
 // instructions (without the kernel's, where the machine counts them), allocations and syncs. Uses
 // the directory for temporary files; set TMPDIR to measure another disk. Arguments: the numbers of
 // pods. Results: docs/performance.md.

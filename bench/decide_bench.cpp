@@ -1,6 +1,6 @@
-// The decision as a pure call in C beside the C++ library's decide(), for the same request on the
-// same machine: one container of 4 CPUs and 1 GiB, single-numa-node. Counts allocations, too.
-// Results: docs/performance.md.
+// Compares the pure call in C with the C++ library's decide(), for the same request on the same
+// machine: one container of 4 CPUs and 1 GiB, single-numa-node. Also counts allocations. Results:
+// docs/performance.md.
 #include <benchmark/benchmark.h>
 #include <pinfold/decide.h>
 

@@ -9,8 +9,9 @@
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "temp_dir.hpp"
 
-/// What pinfold-gate adds to the start of a container, for states of 1 to 500 pods. Its own process
-/// is the container. The least that any hook costs is a static program that does nothing.
+/// What pinfold-gate adds to the start of a container, for states of 1 to 500 pods. The benchmark's
+/// own process serves as the container. A static program that does nothing shows the least cost of
+/// any hook.
 namespace pinfold {
 namespace {
 

@@ -1,4 +1,4 @@
-// The merge alone, on lists as the kubelet's providers give them. Results: docs/performance.md.
+// The merge alone, on lists like those of the kubelet's providers. Results: docs/performance.md.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -57,7 +57,7 @@ void disagreeing(benchmark::State& state) {
 }
 BENCHMARK(disagreeing)->Arg(8)->Arg(16)->Arg(64);
 
-/// Every resource needs at least three NUMA nodes, each on different sets of nodes.
+/// Every resource needs at least three NUMA nodes, each resource on different sets of nodes.
 void scattered(benchmark::State& state) {
   const auto feasible = [](int i, NumaMask mask) {
     return mask.count() >= 3 && (mask.bits() + static_cast<std::uint64_t>(i)) % 6 != 0;

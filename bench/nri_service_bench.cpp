@@ -5,10 +5,10 @@
 //     bench_nri_service [PROGRAM [SECONDS [RATE [CONTAINERS]]]]
 //
 // PROGRAM: pinfold-serve of another build. A container lives for 5 seconds, in a pod of its own,
-// with one process. The barrier behind NRI, pinfold-gate, runs for every other one, so the time
-// that NRI adds to a start, the barrier, and both are from one run. CONTAINERS, by default 50, live
-// at the same time; those above RATE times 5 live all the time. Twice per second one has an
-// exclusive CPU for a quarter of a second, and all others are written.
+// with one process. The barrier behind NRI, pinfold-gate, runs for every second container, so that
+// one run measures what NRI, the barrier, and both add to a start. CONTAINERS, by default 50, live
+// at the same time; those beyond RATE times 5 live for the whole run. Twice per second one has an
+// exclusive CPU for a quarter of a second, so that all others are written.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -95,7 +95,7 @@ class Groups {
       }
     }
   }
-  /// As a runtime does with the answer of a plugin; "": it has none.
+  /// Sets a cpuset, as a runtime does with a plugin's answer; "": the answer has none.
   void set_cpus(const std::string& group, const std::string& cpus) const {
     if (cpus.empty()) return;
     std::ofstream(root_.string() + group + "/cpuset.cpus") << cpus << std::flush;
@@ -172,7 +172,7 @@ class Barrier {
  public:
   explicit Barrier(const pinfold::test::TempDir& directory) : directory_(directory) {}
 
-  /// Lets it judge a container whose first process waits in its group. Returns the time, in ms.
+  /// Runs the hook for a container whose first process waits in its group. Returns the time, in ms.
   [[nodiscard]] double pass(const PodSpec& spec, pid_t process) const {
     directory_.write(
         "hook-input",
@@ -207,7 +207,7 @@ class Runtime {
     ask("Configure", configure);
     ask("Synchronize", api::SynchronizeRequest());
   }
-  /// Until `end`, answers the service's requests.
+  /// Answers the service's requests until `end`.
   void idle_until(Clock::time_point end) {
     while (Clock::now() < end) step(milliseconds(10));
   }
@@ -263,7 +263,7 @@ class Runtime {
     for (auto* const times : {&creations, &starts, &nri_alone, &barriers, &both}) times->clear();
   }
 
-  std::vector<double> creations;  ///< in milliseconds, like all
+  std::vector<double> creations;  ///< in milliseconds, like the others
   std::vector<double> starts;
   std::vector<double> ends;
   std::vector<double> nri_alone;  ///< what is added to the start of a container
@@ -335,7 +335,7 @@ void report(const char* what, const std::vector<double>& times) {
              quantile(times, 0.5), quantile(times, 0.99));
 }
 
-/// Starts containers that live until they are ended; their times do not count.
+/// Starts containers that live until they are ended; their times are dropped.
 std::deque<Runtime::Pod> fill(Runtime& runtime, int containers) {
   std::deque<Runtime::Pod> pods;
   for (int i = 0; i < containers; ++i) {

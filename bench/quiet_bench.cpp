@@ -10,8 +10,8 @@
 #include "pinfold/quiet/quiet_knobs.hpp"
 #include "temp_dir.hpp"
 
-/// What quiet CPUs add to a container's start: a machine with 128 CPUs, 500 interrupts and 200
-/// network queues, as files in memory. Writing a file of the kernel costs more than these.
+/// What quiet CPUs add to a container's start on a machine with 128 CPUs, 500 interrupts and 200
+/// network queues, simulated by files in memory. Writing a real file of the kernel costs more.
 namespace pinfold::quiet {
 namespace {
 
@@ -19,7 +19,7 @@ constexpr int kCpus = 128;
 constexpr int kInterrupts = 500;
 constexpr int kQueues = 200;
 
-/// `wide`: interrupts that may be handled by every CPU; the others are elsewhere.
+/// `wide`: number of interrupts that every CPU may handle; no quiet CPU handles the others.
 void write_machine(const test::TempDir& dir, int wide) {
   for (int irq = 0; irq < kInterrupts; ++irq) {
     dir.write(fmt::format("proc/irq/{}/smp_affinity_list", irq), irq < wide ? "0-127\n" : "0-3\n");
@@ -46,7 +46,7 @@ QuietDesired quiet_cpus(const CpuSet& cpus) {
   return desired;
 }
 
-/// A container with two exclusive CPUs starts beside another one.
+/// A container with two exclusive CPUs starts next to another one.
 void start(benchmark::State& state) {
   const test::TempDir dir;
   write_machine(dir, static_cast<int>(state.range(0)));
@@ -67,7 +67,7 @@ void start(benchmark::State& state) {
 }
 BENCHMARK(start)->Arg(0)->Arg(20)->Arg(kInterrupts)->Unit(benchmark::kMicrosecond);
 
-/// The first one of a service: every knob is read.
+/// The first start of a service: every knob is read.
 void first_start(benchmark::State& state) {
   const test::TempDir dir;
   for (auto _ : state) {

@@ -15,7 +15,7 @@ constexpr int kNumaNodes = 8;
 constexpr int kCoresPerNode = 16;
 constexpr int kPods = 100;
 
-/// Two CPUs per core; the second ones are numbered after all first ones.
+/// Two CPUs per core; the second ones are numbered after all the first ones.
 Machine machine() {
   MachineDescription description;
   const int cores = kNumaNodes * kCoresPerNode;

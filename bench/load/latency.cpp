@@ -27,7 +27,7 @@ struct Way {
   std::vector<double> ms;
 };
 
-/// Returns an active pod of the node. The last ones stay in the shared pool if there are too few
+/// Returns an active pod of the node. The last pods stay in the shared pool if there are too few
 /// CPUs. One CPU remains for the measured pod.
 LoadPod active_pod(const LoadedNode& node, int number) {
   return make_pod(static_cast<std::uint64_t>(number), number < exclusive_cpus(node) - 1 ? 1 : 0);

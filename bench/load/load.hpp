@@ -29,8 +29,8 @@ struct LoadOptions {
   std::string svg;  ///< empty: no picture
   int seed = 1;
 
-  /// `name` is used for its directory and its groups. An enforced node has this machine. So does
-  /// one that is not enforced, if others are, so that they can be compared.
+  /// `name` names its directory and its groups. If any node is enforced, all nodes have the real
+  /// machine, so that they can be compared.
   [[nodiscard]] LoadedNode node(const std::string& name, bool is_enforced) const;
 };
 

@@ -20,8 +20,8 @@ inline constexpr double kMemoryNoiseMib = 1;
 
 /// Returns why memory use is too high: a sample whose total is above the limit, or anonymous memory
 /// that grows in the second half of the run (see kMemoryNoiseMib); nullopt if it is not. Pages of
-/// the program itself are not growth: each is counted from the first time that its code runs, which
-/// can be late. With fewer than 8 samples growth is not judged.
+/// the program itself do not count as growth: each is counted once its code first runs, which can
+/// be late. With fewer than 8 samples growth is not judged.
 [[nodiscard]] std::optional<std::string> judge_memory(const std::vector<MemorySample>& samples,
                                                       double limit_mib);
 /// Returns an SVG picture. Domain: there are samples.

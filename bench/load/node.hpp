@@ -68,7 +68,7 @@ class ServiceProcess {
   /// Returns the value of each sample that it serves over HTTP.
   [[nodiscard]] std::map<std::string, double> metrics() const;
   [[nodiscard]] Memory memory() const;
-  /// Returns the CPU time of the service so far, with that of the kernel for it; microseconds.
+  /// Returns the CPU time of the service so far, in user and kernel mode; microseconds.
   [[nodiscard]] double cpu_us() const;
 
  private:

@@ -49,7 +49,7 @@ TEST_P(CallbackCgroupFs, GetsEveryGroupAndValue) {
 }
 
 /// A process id of such a hierarchy does not refer to a process of this machine, even if one has
-/// it.
+/// the same id.
 TEST_P(CallbackCgroupFs, TouchesNoProcessOfThisMachine) {
   Runtime runtime(GetParam());
   pinfold_node* const node = runtime.open();
@@ -250,7 +250,7 @@ TEST(CallbackLog, ReportsWarningsAdmissionsAndWrites) {
   pinfold_node_close(node);
 }
 
-/// The commands print the same of the same configuration.
+/// The commands print the same messages for the same configuration.
 TEST(CallbackLog, SaysOfAConfigurationWhatTheCommandsSay) {
   Runtime runtime(CgroupVersion::kV2);
   runtime.options.config =

@@ -93,7 +93,7 @@ TEST(NodeConfig, ThatIsForgottenIsAskedFor) {
   pinfold_free(error);
 }
 
-/// Expects that the reader of the type takes the text whole.
+/// Expects that the reader of the type accepts the whole text.
 template <class T>
 void expect_type(const char* text) {
   ASSERT_NE(text, nullptr);
@@ -186,7 +186,7 @@ TEST_P(ReadOnlyNode, DoesNotMakeAStateDirectory) {
   EXPECT_FALSE(std::filesystem::exists(absent));
 }
 
-/// A later call also says nothing about the pod.
+/// The error of a later call says nothing about the pod either.
 TEST_P(ReadOnlyNode, ThatLostItsStateDirectoryIsAnIoError) {
   pinfold_node* const node = runtime_.open();
   std::filesystem::remove_all(runtime_.state.path());
@@ -531,7 +531,7 @@ TEST_F(RealNode, GivesNoCgroupToTwoContainersHoweverItIsSpelt) {
   EXPECT_EQ(pinfold_pod_remove(node_, "b", PINFOLD_REMOVE_KILL, nullptr), PINFOLD_OK);
 }
 
-/// A request for a pod of one container with memory of its own.
+/// A request for a pod of one container that requests memory.
 pinfold_request request_of(const char* uid) {
   pinfold_request request = PINFOLD_REQUEST_INIT;
   request.uid = uid;
@@ -599,7 +599,7 @@ TEST_F(RealNode, SyncsOnceForEachCallOfAContainer) {
   EXPECT_GE(test::syncs() - before, 2 * kContainers) << "they are counted";
 }
 
-/// The same if a process that opens the node makes each call. No cgroup is written, so any
+/// The same if each call is made by a process that opens the node. No cgroup is written, so any
 /// directory will do.
 TEST(ContainerCalls, SyncOnceEachAlsoIfEachOpensTheNode) {
   test::Runtime runtime(CgroupVersion::kV2);

@@ -51,7 +51,7 @@ struct NullCase {
   std::function<pinfold_code(Arguments&, char** error)> call;
 };
 
-// Outputs that a call must leave alone: it fails.
+// Outputs, which a failing call must not change.
 pinfold_node* no_node = nullptr;      // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 pinfold_pod* no_pod = nullptr;        // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 pinfold_pod_list* no_list = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)

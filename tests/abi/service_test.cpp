@@ -13,7 +13,7 @@
 #include "pinfold/pinfold.h"
 #include "serve_world.hpp"
 
-/// The C interface on a node whose state directory a service has.
+/// The C interface on a node whose state directory belongs to a running service.
 namespace pinfold {
 namespace {
 
@@ -102,14 +102,14 @@ std::string pod(const std::string& name, int cpus) {
          ", memory: 64Mi}}\n";
 }
 
-/// Calls every function that takes a node, in good and bad ways, and returns the answers.
+/// Calls every function that takes a node, with good and bad arguments, and returns the answers.
 std::vector<std::string> ask_everything(Client& client) {
   EXPECT_EQ(client.open(), PINFOLD_OK) << client.error();
   pinfold_node* const node = client.node;
   EXPECT_EQ(client.admit(pod("web", 2)), PINFOLD_OK);
   EXPECT_EQ(client.admit(pod("big", 9)), PINFOLD_REJECTED);
   EXPECT_EQ(client.admit("{"), PINFOLD_INVALID_ARGUMENT);
-  EXPECT_EQ(client.admit(pod("web", 1)), PINFOLD_BUSY);  // other under an active UID
+  EXPECT_EQ(client.admit(pod("web", 1)), PINFOLD_BUSY);  // a different pod with an active UID
   pinfold_pod* explained = nullptr;
   client([&](char** error) {
     return pinfold_pod_explain(node, pod("db", 3).c_str(), &explained, error);
@@ -268,7 +268,7 @@ TEST(NodeOfAService, RefusesAtOnceWhatTheServiceDoesNotDo) {
                         options.lock_timeout_ms = 50;
                       }),
               HasSubstr("state"));
-  // Nothing asked for is nothing to contradict; a reader needs no service.
+  // Options that ask for nothing do not contradict the service, and a reader needs no service.
   EXPECT_EQ(message(PINFOLD_OK,
                     [](auto& options) {
                       options.flags = 0;

@@ -1,5 +1,5 @@
-/* How much stack the calls need, with a service's and with an own agent, by what they leave in it.
- */
+/* How much stack the calls need, with a service and with an agent of their own, measured by what
+ * they overwrite. */
 #define _GNU_SOURCE
 #include <pinfold/pinfold.h>
 #include <pthread.h>

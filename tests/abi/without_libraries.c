@@ -1,4 +1,4 @@
-/* The libraries that libpinfold loads when it needs them, where they cannot be used; see
+/* The libraries that libpinfold loads on demand, when they cannot be loaded; see
  * check_without_libraries. Usage: without_libraries STATE REASON */
 #include <pinfold/pinfold.h>
 #include <stdio.h>

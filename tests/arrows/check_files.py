@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""No circles between the files of one module.
+"""No dependency cycles between the files of one module.
 
 Usage: check_files.py SOURCE_FOLDER [MODULE_FOLDER ...]
 A file is foo.hpp with foo.cpp, or either of them alone. It depends on the files of its module that
@@ -63,7 +63,7 @@ def read_module(folder):
     sources = {path.stem: path for path in paths if path.suffix == ".cpp"}
 
     def name_of(path):
-        owner = path.with_suffix(".cpp")  # beside it, or for a public header below src/
+        owner = path.with_suffix(".cpp")  # next to it, or for a public header below src/
         if not owner.exists():
             owner = sources.get(path.stem, path) if folder / "include" in path.parents else path
         root = next(part for part in parts if part in owner.parents)
@@ -106,7 +106,7 @@ def arrows_of(files):
 
 
 def circles(arrows):
-    """The groups of files each of which reaches every other one."""
+    """The groups of files that all reach each other."""
     reach = {}
     for start in arrows:
         reach[start], todo = set(), [start]

@@ -61,7 +61,7 @@ std::string environment(const char* name, const char* otherwise) {
   return value != nullptr ? value : otherwise;
 }
 
-/// empty if the commands leave the kernel alone
+/// empty if the commands do not touch the kernel
 std::string root() { return environment("PINFOLD_ATTACK_ROOT", ""); }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -199,7 +199,7 @@ class AttackTest : public testing::TestWithParam<Attack> {
     EXPECT_LT(outcome.status, 126) << outcome.err;
     if (outcome.status == 0) {
       // The answer may say that a state is not settled, and what could not be read for it; counts
-      // that cannot be read start at zero, with a warning of their file.
+      // that cannot be read start at zero, with a warning that names their file.
       const bool is_settled = outcome.err.find("files are out of date") == std::string::npos;
       const bool is_read = outcome.out.find(strerrordesc_np(error)) == std::string::npos;
       const bool has_counts = outcome.err.find("side file '.pinfold_metrics'") == std::string::npos;

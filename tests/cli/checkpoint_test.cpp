@@ -131,7 +131,7 @@ TEST_F(Checkpoint, VerifyReportsBothSums) {
 }
 
 TEST_F(Checkpoint, VerifyChecksTheMachineStateAsTheKubeletDoes) {
-  // Memory V3 with pod-level blocks: kubelet 1.36 reads the containers, and counts these.
+  // Memory V3 with pod-level blocks: kubelet 1.36 reads the containers, and counts their memory.
   MemoryCheckpoint memory;
   memory.machine_state[0] = {0, {{"memory", {8, 0, 8, 0, 8}}}, {0}};
   memory.assignments[{PodUid("a"), "c"}] = {{{0}, "memory", 2}};
@@ -544,8 +544,8 @@ TEST_F(CheckpointOfANode, RepairSetsAPodsFileAsideThatCannotBeRead) {
   EXPECT_EQ(contents_of(folder_.path()).at(".pinfold_before_repair.1.pinfold_pods"), "{");
 }
 
-/// As on a node where a kubelet starts for the first time.
-/// The kubelet's defaults are no reason to change a policy.
+/// As on a node where a kubelet starts for the first time: the kubelet's defaults are no reason to
+/// change a policy.
 TEST_F(CheckpointOfANode, RepairWithoutAConfigurationChangesNoPolicy) {
   std::filesystem::remove(folder_ / "config.yaml");
   const auto before = contents_of(folder_.path());
@@ -558,7 +558,7 @@ TEST_F(CheckpointOfANode, RepairWithoutAConfigurationChangesNoPolicy) {
   EXPECT_EQ(contents_of(folder_.path()), before);
 }
 
-/// A part of a configuration that says nothing about the policy is none either.
+/// A partial configuration that says nothing about the policy changes no policy.
 TEST_F(CheckpointOfANode, RepairWithAPartOfAConfigurationChangesNoPolicy) {
   std::filesystem::remove(folder_ / "config.yaml");
   folder_.write("kubeadm-flags.env",
@@ -587,7 +587,7 @@ TEST_F(CheckpointOfANode, RepairWithAPartOfAConfigurationChangesNoPolicy) {
         << refused.out;
     EXPECT_EQ(contents_of(folder_.path()), before) << part;
   }
-  // A whole configuration, also that of the directory itself: the flags are elsewhere.
+  // A whole configuration, even that of the directory itself: the flags are unknown.
   constexpr const char* kSilent =
       "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
   for (const std::string name : {"kubelet.yaml", "config.yaml"}) {

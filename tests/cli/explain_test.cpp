@@ -165,7 +165,7 @@ TEST_F(Explain, ThePictureHasTheSentencesOfTheText) {
   }
 }
 
-/// Returns the lines that are wider than 80 columns on a terminal of that width, but for commands.
+/// Returns the lines that are wider than 80 columns on a terminal of that width, except commands.
 std::string wide_lines(const std::string& directory, const std::string& command) {
   const Outcome shown =
       run_shell("cd " + directory + " && LC_ALL=C NO_COLOR=1 script -qec 'stty cols 80; " +

@@ -360,7 +360,7 @@ constexpr const char* kKind =
 constexpr const char* kOneCpu = R"({kind: Pod, metadata: {name: a}, spec: {containers: [
   {name: main, resources: {limits: {cpu: 1, memory: 1Gi}}}]}})";
 
-/// Where distributions keep flags, the file has the name of the program.
+/// Distributions keep flags in a file that is named after the program.
 TEST_F(Input, TakesFlagsOfAFileThatIsNamedKubelet) {
   dir_.write("pods", kOneCpu);
   dir_.write("default/kubelet",
@@ -421,7 +421,7 @@ TEST_F(Input, TakesTheConfigurationOfANodeWhoseKubeletDoesNotRun) {
   EXPECT_THAT(hidden.err, HasSubstr("ExecStart 'start-node' is not a kubelet and hides its flags"));
 }
 
-/// What systemd reads of a unit decides; what cannot be known is an error, never the defaults.
+/// Units are read by systemd's rules; flags that cannot be known are an error, never the defaults.
 TEST_F(Input, ReadsTheUnitOfANodeAsSystemdDoes) {
   dir_.write("pods", kOneCpu);
   std::filesystem::create_directories(dir_ / "node/proc");

@@ -23,7 +23,7 @@ using testing::Not;
 
 class RepairRunning : public testing::Test {
  protected:
-  /// The file ends in front of the last pod, shop/db.
+  /// The file ends before the last pod, shop/db.
   void SetUp() override {
     tree_.dir().write("var/lib/kubelet/cpu_manager_state",
                       fmt::format(R"({{"policyName":"static","defaultCpuSet":"0-1,6-7",)"

@@ -69,7 +69,7 @@ TEST_F(SimulatePods, ComparesTwoConfigurations) {
   EXPECT_EQ(compared.at("pods"),
             json::parse(R"([{"uid": "default_odd", "namespace": "default", "name": "odd",
                                                   "change": "rejected"}])"));
-  // A pod that both reject is no reason against B.
+  // A pod that both reject does not count against B.
   EXPECT_EQ(run("--compare-config a.yaml a.yaml pods.yaml").status, 0);
 }
 

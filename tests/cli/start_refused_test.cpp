@@ -9,7 +9,7 @@
 #include "run_program.hpp"
 #include "two_numa_nodes.hpp"
 
-/// What the program says of a state that does not start with a configuration or on a machine.
+/// The program's messages about a state that does not start with a configuration or on a machine.
 namespace pinfold {
 namespace {
 
@@ -168,7 +168,7 @@ TEST_F(StartRefused, ReservedCpusAreReplacedOnTheirNumaNode) {
   EXPECT_EQ(advised.status, 0) << advised.err;
 }
 
-/// Not only CPUs are gone: there is less memory, too.
+/// CPUs are missing, and there is less memory, too.
 TEST_F(StartRefused, FilesOfAnotherMachine) {
   json other = machine_;
   auto& cpus = other.at("cpus");
@@ -205,7 +205,7 @@ TEST_F(StartRefused, ATornFileNamesTheRepairThatWorksAndItsLoss) {
   expect_that_the_repair_works(refused);
 }
 
-/// Both files are of other policies. A kubelet would say so of one at a time.
+/// Both files have other policies. A kubelet would report only one at a time.
 TEST_F(StartRefused, FilesOfOtherPoliciesWithoutAssignments) {
   dir_.write("none.yaml", "cpuManagerPolicy: none\n");
   const Outcome made =

@@ -9,7 +9,7 @@
 
 namespace pinfold::test {
 
-/// A directory with machine.json: two NUMA nodes of 16 GiB and 8 CPUs, two to a core.
+/// A directory with machine.json: two NUMA nodes of 16 GiB and 8 CPUs, two per core.
 class TwoNumaNodes : public testing::Test {
  protected:
   void SetUp() override {

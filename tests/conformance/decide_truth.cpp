@@ -95,7 +95,7 @@ class Call {
                : "";
   }
 
-  /// Compares with what the rules of the library, which every vector is compared with, decide.
+  /// Compares with the library's decision, which other tests compare with every vector.
   std::string compare() {
     std::vector<pinfold_placement> placements(containers_.size());
     std::vector<std::byte> workspace(pinfold_decide_workspace(machine_.get(), &request_));
@@ -131,8 +131,8 @@ class Call {
     return false;
   }
 
-  /// Returns whether the memory manager's numbers are those of its allocations, taken one after the
-  /// other from the lowest NUMA nodes. After removals from a group they may not be.
+  /// Returns whether the memory manager's numbers follow from its allocations, counted one after
+  /// the other from the lowest NUMA nodes. After removals from a group they may not.
   [[nodiscard]] bool follows_from_allocations() const {
     MemoryCheckpoint fresh = state_.memory;
     fresh = count_again(std::move(fresh), /*pod_level_gate=*/true);

@@ -65,7 +65,7 @@ TEST_F(LeftJournal, HasTheStateForReadersAndOpenings) {
   EXPECT_EQ(bytes(std::string(kCpuFileName)), kSecond.cpu);
 }
 
-/// A commit syncs the journal, and now and then a new journal and the files that it names.
+/// A commit syncs the journal and, occasionally, a new journal and the files that it names.
 TEST_F(LeftJournal, NeedsAtMostFourSyncsForTwoCommits) {
   const auto states = make_sequence(200);
   std::size_t most = 0;

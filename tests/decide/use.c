@@ -7,7 +7,7 @@
 
 enum { kCpus = 64, kNodes = 2, kKinds = 2 };
 
-/* Counts what the library allocates: its calls come here, too, unless a sanitizer takes them. */
+/* Counts the library's allocations: its calls come here, too, unless a sanitizer takes them. */
 static long allocations;
 #ifndef PINFOLD_SANITIZED
 extern void* __libc_malloc(size_t size);

@@ -1,8 +1,8 @@
-"""What the tests of programs with a fake API server wait for."""
+"""Waiting in the tests of programs with a fake API server."""
 
 import time
 
-SECONDS = 60  # for anything to happen; nothing waits so long unless it fails
+SECONDS = 60  # the limit of every wait; only failures take so long
 
 
 def until(condition, what):

@@ -12,7 +12,7 @@
 /// of its pod, every process id is one of Linux, and no message quotes a pod file.
 namespace {
 
-/// The config.json of podman's hook point precreate: what a container asks for gets into it.
+/// The config.json of podman's hook point precreate, with the container's requested values added.
 void read_as_config(std::string_view text) {
   using namespace pinfold;  // NOLINT(google-build-using-namespace)
   auto config = parse_document(text);
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)tools::stage_of(state->status);
   const auto pid = tools::container_pid(state->pid);
   if (pid && (*pid != state->pid || *pid < 2)) std::abort();
-  // The bundle stands for the pod file.
+  // The bundle serves as the pod file.
   const auto read_bundle = [&](const std::string& /*path*/) {
     return Result<std::string>(state->bundle);
   };

@@ -6,7 +6,7 @@
 
 #include "node/kubelet_pods.hpp"
 
-/// What listens on the read-only port of a kubelet can answer anything; a body is a part of it.
+/// The server on a kubelet's read-only port can answer anything; a body is the end of its answer.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;  // NOLINT(google-build-using-namespace)
   const std::string_view text(reinterpret_cast<const char*>(data), size);

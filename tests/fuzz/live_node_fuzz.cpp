@@ -6,7 +6,7 @@
 #include "node/live_node.hpp"
 
 /// /proc/buddyinfo and /proc/stat. CPUs are ones that a machine can have, and loads are shares of
-/// the time in between.
+/// the time between the samples.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;  // NOLINT(google-build-using-namespace)
   const std::string_view text(reinterpret_cast<const char*>(data), size);

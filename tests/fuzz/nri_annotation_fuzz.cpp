@@ -9,7 +9,7 @@
 #include "pinfold/nri_pods/recover.hpp"
 
 /// The annotations of a Guaranteed pod with one container of 2 CPUs: for any annotation it gets
-/// these or nothing, and is told only what exists. The first byte chooses the annotation.
+/// these 2 CPUs or none, and only variables that exist. The first byte chooses the annotation.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::nri;  // NOLINT(google-build-using-namespace)
   if (size == 0) return 0;

@@ -12,7 +12,7 @@ namespace {
 using namespace pinfold::publish;
 using pinfold::kube::Time;
 
-/// Whatever the answer is, the next request is neither at once nor never.
+/// After any answer the next request comes neither immediately nor never.
 void check(Outbox& box) {
   if (box.due() <= Time(0) || box.due() > Time(30'000)) std::abort();
   const PublishCounters counters = box.counters();

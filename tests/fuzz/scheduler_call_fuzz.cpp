@@ -8,8 +8,7 @@
 #include "pinfold/scheduling/answers.hpp"
 #include "zones.hpp"
 
-/// A request of kube-scheduler: the first byte says of which kind. Whatever it asks, the fleet is
-/// as before afterwards.
+/// A request of kube-scheduler: the first byte says of which kind. No request changes the fleet.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold;
   if (size == 0) return 0;

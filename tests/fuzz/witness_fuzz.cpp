@@ -7,8 +7,8 @@
 #include "pinfold/harness/judge.hpp"
 #include "pinfold/harness/witness.hpp"
 
-/// Exclusive CPUs, a line "-", then the record of a guest's witness. The same CPUs count after each
-/// mark, and as lasting.
+/// Exclusive CPUs, a line "-", then the record of a guest's witness. The same CPUs are exclusive
+/// after each mark, and throughout.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::harness;
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -30,7 +30,7 @@ std::string kernel_script(const std::string& tests) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Plays every row of a table that has at least so many of them.
+/// Plays every row of a table; expects at least `count` of them.
 void expect_model_agrees(const std::string& tests, std::size_t count) {
   const auto rows = parse_table(kernel_script(tests));
   ASSERT_TRUE(rows.has_value()) << rows.error().message;
@@ -60,7 +60,7 @@ TEST(KernelTable, NoRowOfLinux7IsBeyondTheModel) {
   }
 }
 
-/// The same rows on both: what a group next to a partition costs it.
+/// The same rows on both: what a conflict with a sibling costs a partition.
 TEST(KernelTable, AConflictCostsAPartitionItsStateBeforeLinux7AndItsCpusSince) {
   const auto states = [](const char* row, TableKind kind) {
     return to_string(play_on_model(parse_row(row, kind).value()).value());

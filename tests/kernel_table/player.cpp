@@ -8,7 +8,7 @@
 namespace pinfold::test {
 namespace {
 
-/// The group that stands for the root of the table, unless that is the machine's.
+/// The group used as the root of the table, unless that is the machine's root.
 constexpr const char* kTop = "table";
 constexpr const char* kCpusOfPartition = "0-6";  // everything else keeps CPU 7
 constexpr const char* kCpusOfRemote = "1-7";

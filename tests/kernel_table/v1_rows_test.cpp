@@ -9,8 +9,8 @@
 
 #include "model_kernel.hpp"
 
-/// The treatment of nested cpusets, idle groups and memory limits by cgroup v1, for which Linux has
-/// no table: the same rows on the model and on this kernel.
+/// How cgroup v1 treats nested cpusets, idle groups and memory limits, for which Linux has no
+/// table: the same rows on the model and on this kernel.
 namespace pinfold::test {
 namespace {
 

@@ -162,9 +162,10 @@ inline commit() {
   phase = Apply
 }
 
-/* No other container has CPUs that are exclusive to a container: by the decision in force, except
- * as both have shared them from before; and until it has its next CPUs, by the old one, except as
- * both will share them. Another program's set does not count until a plan has ended after it. */
+/* No other container has CPUs that are exclusive to a container by the decision in force, except
+ * CPUs that both have shared since before. Until a container has its next CPUs, the same holds for
+ * the old decision, except for CPUs that both will share. Sets that another program has written do
+ * not count until a plan has ended after that. */
 inline check_overlap() {
   for (EACH(c)) { had[c] = had[c] & kernel[c] }
   overlap = 0;
@@ -192,8 +193,8 @@ inline end_plan() {
   phase = Start
 }
 
-/* The first container whose program does not run: that it has its CPUs, and no other one those that
- * are exclusive to it, is read back before. */
+/* Starts the first container whose program does not run, after it reads back that the container has
+ * its CPUs and that no other one has those that are exclusive to it. */
 inline start_one() {
   c = 0;
   do :: c < CONTAINERS && (!DESIRED(c) || HAS(started, c)) -> c++ :: else -> break od;
@@ -212,7 +213,7 @@ inline start_one() {
 
 /* What a restarted agent knows: the durable decision, and what the kernel has. A container that
  * runs on a part of the CPUs that are exclusive to it, now or before a reconfiguration, has them
- * so. */
+ * exclusively. */
 inline observe() {
   follows = durable; before.exclusive = 0;
   printf("kernel %d %d %d started %d", kernel[0], kernel[1], kernel[2], started);

@@ -271,7 +271,7 @@ class PlansInModel {
     if (!plans_of_model().contains(plan.text)) missing.insert(plan.text);
   }
 
-  /// Follows the way from one decision to the next: every plan of a first agent, of one that
+  /// Follows the transition from one decision to the next: every plan of a first agent, of one that
   /// continues after it was killed, and of one that continues after that, with a reboot or another
   /// program's write in between.
   void follow(const Layout& before, const Layout& after) {

@@ -58,7 +58,7 @@ HintList any_list(int nodes, int most) {
   return hints;
 }
 
-/// Of each NUMA node and, sometimes, of what belongs to two of them, like a device.
+/// The usage of each NUMA node and, sometimes, of a resource near two of them, like a device.
 std::vector<NumaUsage> any_usage(int nodes, bool is_device) {
   std::vector<NumaUsage> usage;
   for (int node = 0; node < nodes; ++node) {
@@ -94,7 +94,7 @@ NaiveRules any_rules(int nodes) {
         *rc::gen::element(NumaAllocationStrategy::kNone, NumaAllocationStrategy::kMostAllocated,
                           NumaAllocationStrategy::kLeastAllocated);
   }
-  // Each resource has usage or none at all, as of a hint provider that does not say it.
+  // A resource has usage or none at all, like one of a hint provider that does not report it.
   for (const std::string& resource : any_resources()) {
     if (toss()) rules.options.numa_score_weights[resource] = draw(0, 4);
     if (toss()) rules.usage[resource] = any_usage(nodes, resource.find('/') != std::string::npos);
@@ -118,7 +118,7 @@ std::vector<ResourceHints> any_providers(int nodes) {
 void same_as_naive(NaiveRules rules, const std::vector<ResourceHints>& providers) {
   for (const ResourceHints& provider : providers) {
     for (const auto& [resource, hints] : provider) {
-      // No provider with usage lists "any NUMA node" beside others.
+      // No provider with usage lists "any NUMA node" next to other hints.
       if (hints && !hints->empty() && !hints->front().numa) rules.usage.erase(resource);
     }
   }

@@ -1,4 +1,4 @@
-// Covering arrays: every two values meet that can, in few rows.
+// Covering arrays: every two values that can occur together do, in few rows.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -36,7 +36,7 @@ std::set<Meeting> meetings_of(const std::vector<FactorRow>& rows) {
   return met;
 }
 
-/// Returns every row there is.
+/// Returns every possible row.
 std::vector<FactorRow> all_rows(const std::vector<int>& sizes) {
   std::vector<FactorRow> rows = {{}};
   for (const int size : sizes) {
@@ -78,7 +78,7 @@ RC_GTEST_PROP(CoveringArray, NoRowIsWithoutANewMeeting, ()) {
   }
 }
 
-/// Some pairs are forbidden: what can meet in an allowed row does, and nothing else.
+/// Some pairs are forbidden: exactly the pairs that can meet in an allowed row do.
 RC_GTEST_PROP(CoveringArray, WhatCannotMeetIsLeftOut, ()) {
   const auto sizes = any_sizes(4, 4);
   std::set<Meeting> forbidden;

@@ -241,7 +241,7 @@ RC_GTEST_PROP(CpuProperty, FullPcpusOnlyNeverSplitsACore, ()) {
   });
 }
 
-/// Resizes one container several times, in place of its pod.
+/// Resizes one container several times, in a pod with only this container.
 void resize_one(Rig& rig, const ContainerId& id, bool has_whole_cores) {
   const CpuManager& manager = rig.manager();
   const CpuSet baseline = *baseline_of(rig.state, id);
@@ -309,7 +309,7 @@ void for_each_set(const CpuSet& from, const CpuSet& kept, int count, Visit visit
   });
 }
 
-/// Returns the number of groups of which the set has some CPUs and not all.
+/// Returns the number of groups of which the set contains some CPUs but not all.
 std::size_t count_split(const std::vector<Machine::Group>& groups, const CpuSet& cpus) {
   return static_cast<std::size_t>(
       std::count_if(groups.begin(), groups.end(), [&](const Machine::Group& group) {

@@ -214,7 +214,7 @@ RC_GTEST_PROP(NriPodsProperty, APodIsKnownWholeOnlyIfNoContainerIsMissing, ()) {
   const auto seen = recover(test::sandbox_of(drawn.pod, drawn.kubelet), shown, drawn.premises);
   RC_ASSERT(seen.has_value());
   if (!seen->has_all_containers) return;
-  // Apart from init containers, which end before the others start.
+  // Except init containers, which end before the others start.
   std::set<std::string> names;
   for (const RecoveredContainer& container : seen->containers) names.insert(container.name);
   bool shows_init = false;
@@ -324,7 +324,7 @@ Node draw_node() {
   return Node::make(pinfold::test::machine_of({.numa = draw(1, 3)}), std::move(config)).value();
 }
 
-/// Returns a Guaranteed pod that only NRI shows.
+/// Returns a Guaranteed pod as NRI shows it, without an annotation.
 PodSpec draw_guaranteed(const std::string& uid) {
   PodSpec pod;
   pod.uid = PodUid(uid);

@@ -164,7 +164,7 @@ Running running(ModelKernel& kernel, bool has_failures = false) {
 /// Returns CPUs that two containers share in the kernel, although they are exclusive in one of the
 /// layouts and neither layout lets these two share them; "" if there are none. `start`: the state
 /// before steps that can fail. The steps need not end earlier sharing, and two containers may share
-/// the CPUs of a third one that was not made.
+/// the CPUs of a third one that was not created.
 std::string overlaps(ModelKernel& kernel, const Layout& before, const Layout& after,
                      const Running* start = nullptr) {
   const CpuSet precious = exclusive(before) | exclusive(after);
@@ -264,8 +264,8 @@ bool is_named(const PlanResult& result, const GroupName& name) {
   });
 }
 
-/// Any steps of a plan fail: there is still no overlap after any step, and each difference from the
-/// desired state is named. The next plan, without failures, corrects everything.
+/// Any steps of a plan can fail: there is still no overlap after any step, and each difference from
+/// the desired state is named. The next plan, without failures, corrects everything.
 void check_failures(CgroupVersion version) {
   ModelKernel kernel(version, CpuSet::range(0, kCpus - 1), CpuSet{0, 1});
   Cgroups cgroups = kernel.cgroups();

@@ -54,7 +54,7 @@ QuietCpus random_quiet() {
   return quiet;
 }
 
-/// A machine, the process that makes it quiet, and what its record would be after a crash.
+/// A machine, the process that makes it quiet, and the record that survives a crash.
 class Model {
  public:
   Model() {
@@ -97,7 +97,7 @@ class Model {
   }
   void reconcile(const QuietCpus& quiet) { knobs_->reconcile({quiet, online(), {}}); }
 
-  /// Another program writes a knob. A value that is also one of ours cannot be told from it.
+  /// Another program writes a knob. It skips values that are also ours: they cannot be told apart.
   void write_by_another() {
     auto knob = world_.values.begin();
     std::advance(knob, draw(0, static_cast<int>(world_.values.size()) - 1));
@@ -112,7 +112,7 @@ class Model {
     knob->second = std::move(value);
   }
 
-  /// A knob cannot be written from now on, or can again.
+  /// Makes a knob unwritable, or writable again.
   void fix_one() {
     auto knob = world_.values.begin();
     std::advance(knob, draw(0, static_cast<int>(world_.values.size()) - 1));
@@ -180,7 +180,7 @@ TEST(QuietProperty, RestoresEveryKnobToTheByte) {
     model.reconcile({});
     model.world().balance();
     RC_ASSERT(model.world().values == model.theirs());
-    model.reconcile({});  // sees that irqbalance has what it had
+    model.reconcile({});  // sees that irqbalance has its old value back
     RC_ASSERT(model.world().late.empty());
     RC_ASSERT(model.record().empty());
   }));
@@ -226,7 +226,7 @@ TEST(QuietProperty, KeepsOffReleasedCpusUntilTheyAreGivenBack) {
   }));
 }
 
-/// Three containers of a runtime, in two pods, of which some are isolated.
+/// Three containers of a runtime, in two pods; some of them are isolated.
 class IsolationModel {
  public:
   IsolationModel() {
@@ -246,7 +246,7 @@ class IsolationModel {
       return true;
     });
   }
-  /// Isolates containers with CPUs of their own; those without any are not isolated.
+  /// Isolates the containers that have exclusive CPUs.
   void change() {
     containers_ = random_containers();
     QuietDesired desired{{}, online(), {}};
@@ -258,7 +258,7 @@ class IsolationModel {
     knobs_->leave(desired);
     knobs_->give_back();
   }
-  /// Checks that each container is a partition with its CPUs, or is none.
+  /// Checks that exactly the containers with exclusive CPUs are partitions, each of its CPUs.
   void require_isolated() {
     for (const auto& [container, cpus] : containers_) {
       const std::string expected(cpus.empty() ? kMemberPartition : kIsolatedPartition);

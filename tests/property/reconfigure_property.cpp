@@ -276,7 +276,7 @@ RC_GTEST_PROP(ReconfigureProperty, StartsWithoutOverlapAndPlansNothingMoreAfterw
   RC_CLASSIFY(plan->cost.containers_moved > 0, "moves");
   if (!plan->optimal) return;
 
-  // Not from `to`: nothing would be judged then.
+  // Not from `to`: the plan would then judge nothing.
   const auto again = plan_reconfiguration(from, plan->next, to);
   RC_ASSERT(again.has_value());
   RC_LOG() << "again\n" << describe(*again);
@@ -301,7 +301,7 @@ RC_GTEST_PROP(ReconfigureProperty, MovesNothingForTheSameConfiguration, ()) {
   RC_ASSERT(plan->next.memory.assignments == state.memory.assignments);
 }
 
-// What a kubelet starts from: its two files, before and after.
+// The files that a kubelet starts from, before and after.
 
 Profile any_kubelet() {
   return one_of({Profile::kKubelet136, Profile::kKubelet137, Profile::kKubelet138});
@@ -319,7 +319,8 @@ std::optional<NodeState> read_files(const Node& node, checkpoint::KubeletFiles& 
   return state;
 }
 
-/// A kubelet admits its pods again. A pod that the new rules still permit keeps what the files say.
+/// A kubelet admits its pods again. A pod that the new rules still permit keeps its CPUs and memory
+/// from the files.
 void admit_again(const Node& to, const NodeState& before, NodeState state) {
   const NodeState files = state;
   const bool takes_again = to.config().quirks().readmitted_pod_takes_cpus_again;

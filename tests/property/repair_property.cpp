@@ -178,7 +178,7 @@ Repaired expect_repaired(const Node& node, const KubeletFiles& files) {
   return repaired;
 }
 
-/// With overlapping groups of NUMA nodes it is chance whether a kubelet starts.
+/// With overlapping groups of NUMA nodes it depends on chance whether a kubelet starts.
 bool has_overlapping_groups(const MemoryState& memory) {
   std::set<std::vector<std::int32_t>> groups;
   const auto add = [&groups](const std::vector<MemoryBlock>& blocks) {

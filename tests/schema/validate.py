@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""validate.py [--lines] SCHEMA < DOCUMENT: says what of a JSON document its schema does not allow; exit status 1 then.
+"""validate.py [--lines] SCHEMA < DOCUMENT: prints what a schema does not allow in a JSON document; exit status 1 then.
 
 --lines: each line is a document.
 """

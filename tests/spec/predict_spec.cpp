@@ -172,7 +172,7 @@ TEST(PredictSpec, InitContainersAreCheckedAndNotAccumulated) {
   EXPECT_EQ(predicted(node, with("5", ContainerKind::kInit)), "rejected");
   // A sidecar continues to run.
   EXPECT_EQ(predicted(node, with("4", ContainerKind::kSidecar)), "rejected");
-  // Pod scope: what runs at one time is added up.
+  // Pod scope: the requests of containers that run at the same time are added up.
   const auto pod_scope = two_zones("single-numa-node", "pod", {{"cpu", "4"}});
   EXPECT_EQ(predicted(pod_scope, with("4", ContainerKind::kInit)), "0");
   EXPECT_EQ(predicted(pod_scope, with("4", ContainerKind::kSidecar)), "rejected");

@@ -60,7 +60,7 @@ class BruteForce {
   }
 
   /// Returns the lowest cost of a placement after which the node admits another pod; each pod stays
-  /// or goes somewhere that the rules allow. kNoPlan: there is none.
+  /// or moves somewhere that the rules allow. kNoPlan: there is none.
   PlanCost best_that_admits(const PodSpec& pod) {
     for (std::size_t i = 0; i < ways_.size(); ++i) {
       std::erase_if(ways_[i], [](const Way& way) { return way.cost.pods_evicted > 0; });

@@ -8,7 +8,7 @@
 #include "pinfold/kube/watched_pod.hpp"
 #include "zones.hpp"
 
-/// Short ways to write what an API server shows.
+/// Short ways to write objects as an API server shows them.
 namespace pinfold::test {
 
 /// Returns a Guaranteed pod with this number of CPUs; not bound if `node` is "".
@@ -25,7 +25,7 @@ inline kube::WatchedPod observed(kube::WatchedPod pod, std::vector<ZoneAmount> a
   return pod;
 }
 
-/// Returns a node of two zones with 8 CPUs each, single-numa-node, of which these are available.
+/// Returns a node with single-numa-node and two zones of 8 CPUs, of which these are available.
 inline NodeTopology eight_each(const std::string& name, const std::string& first = "8",
                                const std::string& second = "8") {
   auto node = two_zones("single-numa-node", "pod", {{"cpu", "8"}}, name);

@@ -12,7 +12,7 @@ std::atomic<std::uint64_t> allocation_calls = 0;
 
 }  // namespace
 
-// Not inlined: a compiler that sees one half of a pair takes it for a mismatch.
+// Not inlined: a compiler that sees only one half of a pair reports a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
   allocation_calls.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size == 0 ? 1 : size);

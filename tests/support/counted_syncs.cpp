@@ -13,7 +13,7 @@ std::atomic<std::uint64_t> sync_calls = 0;
 }  // namespace
 
 extern "C" {
-// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): a libc names them otherwise
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): C libraries use other names
 int fsync(int fd) {
   ++sync_calls;
   return static_cast<int>(::syscall(SYS_fsync, fd));

@@ -19,12 +19,12 @@ struct KnobWorld {
   std::set<quiet::KnobKind> silent;                    ///< cannot be read
   std::vector<quiet::Knob> written;                    ///< in order
   std::set<std::pair<quiet::Knob, std::string>> ours;  ///< every value that was written
-  int readings = 0;                                    ///< of all knobs of a kind
-  int single_readings = 0;                             ///< of one knob
-  int writes = 0;                                      ///< also those that failed
+  int readings = 0;                                    ///< reads of all knobs of a kind
+  int single_readings = 0;                             ///< reads of one knob
+  int writes = 0;                                      ///< including failed ones
   bool shows_late = false;             ///< irqbalance shows what was written only after balance()
   quiet::KnobValues late;              ///< what it will show
-  std::function<void()> before_write;  ///< may throw, which is the end of the process
+  std::function<void()> before_write;  ///< may throw to end the process
 
   void balance() {
     for (const auto& [knob, value] : late) values[knob] = value;

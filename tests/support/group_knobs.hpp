@@ -9,7 +9,7 @@
 
 namespace pinfold::test {
 
-/// The knobs that isolate the cgroups of a model kernel, which outlives them; it has no others.
+/// The knobs that isolate the cgroups of a model kernel, which must outlive them; it has no others.
 class GroupKnobs final : public quiet::KnobStore {
  public:
   explicit GroupKnobs(ModelKernel& kernel) : fs_(kernel.fs()) {}

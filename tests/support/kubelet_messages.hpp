@@ -90,7 +90,7 @@ inline api::PodSandbox sandbox_of(const PodSpec& pod, const Kubelet& kubelet = {
   return sandbox;
 }
 
-/// Returns a container; without an amount of its own it has the pod's.
+/// Returns a container; an amount that it does not specify is the pod's.
 inline api::Container container_of(const PodSpec& pod, const Container& container,
                                    const Kubelet& kubelet = {}) {
   const auto limit = [&](std::string_view name) {

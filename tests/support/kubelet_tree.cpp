@@ -20,7 +20,7 @@ std::string cpuset_mount(CgroupVersion version) {
   return version == CgroupVersion::kV2 ? "sys/fs/cgroup" : "sys/fs/cgroup/cpuset";
 }
 
-/// Returns the prefix of a container's group, without that of a monitor.
+/// Returns the prefix of a container's group; that of a monitor is not included.
 std::string prefix_of(const TreeKind& kind) {
   switch (kind.runtime) {
     case Runtime::kContainerd:

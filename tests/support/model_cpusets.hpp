@@ -162,7 +162,7 @@ class ModelCpusets {
     if (!is_valid(*dir.parent)) return own(dir, kExclusive) - kernel_.stripped;
     return listed(dir) & granted(*dir.parent);
   }
-  /// Returns the CPUs that it gives to the partitions directly below it.
+  /// Returns the CPUs that a valid partition gives to the partitions directly below it.
   [[nodiscard]] CpuSet given(const Dir& dir) const {
     CpuSet cpus;
     if (!is_valid(dir)) return cpus;

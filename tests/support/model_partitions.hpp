@@ -163,7 +163,7 @@ class ModelPartitions {
     return (cpus.contains_all(effective(parent)) && ModelCpusets::is_in_use(parent, &dir)) ||
            (!cpus.intersects(kernel_.cpus) && ModelCpusets::is_in_use(dir));
   }
-  /// Returns true if the root can give these CPUs to a remote partition, besides what that has.
+  /// Returns true if the root can give these CPUs to a remote partition, besides those that it has.
   [[nodiscard]] bool can_add(const Dir& dir, const CpuSet& cpus) const {
     const CpuSet added = cpus - dir.granted;
     return added.empty() ||
@@ -203,7 +203,7 @@ class ModelPartitions {
     return can_add(dir, cpus) ? "" : kNoCpus;
   }
 
-  /// Updates a group after it asks for other CPUs, and what is below it.
+  /// Updates a group that asks for other CPUs, and the groups below it.
   void change(Dir& dir) const {
     const bool can_be_valid = is_valid(dir) || is_valid(*dir.parent);
     if (kind(dir) != "member" && can_be_valid) {

@@ -136,8 +136,8 @@ inline std::string describe(const ReconfigurationPlan& plan) {
          "\n";
 }
 
-/// Returns the state with a pod with pod-level CPUs, of which container "one" has the CPUs `first`,
-/// and "two" the rest.
+/// Returns the state with a pod with pod-level CPUs: container "one" has the CPUs `first`, and
+/// "two" the rest.
 inline NodeState divided(const Node& node, const CpuSet& first) {
   PodSpec spec = pod_of("a", {container("one", {{"cpu", "1"}, {"memory", "1Gi"}}),
                               container("two", {{"cpu", "1"}, {"memory", "1Gi"}})});

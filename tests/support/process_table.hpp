@@ -16,7 +16,7 @@ class FakeProcesses final : public enforce::ProcessTable {
     std::string path;             ///< of its group
     std::vector<CpuSet> threads;  ///< the CPUs that each may run on
     std::vector<CpuSet> widened;  ///< the same once the process is widened
-    bool refuses = false;         ///< it cannot be widened
+    bool refuses = false;         ///< widening it fails
   };
 
   [[nodiscard]] std::optional<enforce::ProcessId> identify(pid_t pid) const override {

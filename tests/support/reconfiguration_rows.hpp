@@ -61,7 +61,7 @@ class ReconfigurationRows {
     config.reserved_memory = {{numa, {{"memory", std::to_string(gib) + "Gi"}}}};
     return config;
   }
-  /// Gives a pod other CPUs than it was allocated.
+  /// Gives a pod different CPUs from those that it was allocated.
   static void give(NodeState& state, const std::string& uid, const CpuSet& cpus) {
     CpuSet& own = state.cpu.assignments[{PodUid(uid), "c"}];
     state.cpu.default_set = (state.cpu.default_set | own) - cpus;

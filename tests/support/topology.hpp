@@ -76,7 +76,7 @@ inline std::vector<std::vector<std::uint32_t>> flat_distances(int nodes) {
   return distances;
 }
 
-/// Returns the usage of NUMA nodes of which these per cent are assigned.
+/// Returns the usage of NUMA nodes with these percentages assigned.
 inline std::vector<NumaUsage> usage_of(const std::vector<int>& per_cent) {
   std::vector<NumaUsage> usage;
   for (const int of_node : per_cent) {

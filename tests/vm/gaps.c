@@ -1,8 +1,8 @@
 /* Spins on a CPU and shows the gaps in which something else ran there: gaps SECONDS
  *
- * A gap is a time between two looks at the clock. One line for each power of two of microseconds
- * that occurs, as a bar of the logarithm of how many there were; then the longest one, and how
- * often the scheduler took the CPU away. */
+ * A gap is the time between two reads of the clock. Prints one line for each power of two of
+ * microseconds that occurs, with a bar for the logarithm of its count; then the longest gap, and
+ * how often the scheduler took the CPU away. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* Uses more and more memory, at a steady rate:
  *
- *   grow anonymous MIB_PER_SECOND MIB    until it has so much, or is killed; then it waits
- *   grow cache MIB_PER_SECOND FILE       reads a file once, so that it is in the page cache; then
- * it ends
+ *   grow anonymous MIB_PER_SECOND MIB    until it has MIB or is killed; then it waits
+ *   grow cache MIB_PER_SECOND FILE       reads a file once into the page cache; then it ends
  *
- * With `anonymous` the kernel kills it first if memory is out. */
+ * With `anonymous` the kernel kills it first if memory runs out. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-# What the service has said of memory, against what happened: memory_forecast.sh VERB ARGUMENT...
+# Compares the service's memory alarms with what happens: memory_forecast.sh VERB ARGUMENT...
 #   announced NUMA   waits for the alarm and for the end of the program grow, and prints how long before it the alarm came
 #   over             waits for the end of the program grow
 #   alarms           how many alarms the log has
 #   ended            waits until the alarm is over
 log=/run/pinfold/log
 
-# Returns whether the program grow runs. Its parent need not notice its end.
+# Returns whether the program grow runs. Its parent may not have reaped it.
 grows() {
   local file
   for file in $(grep -lx grow /proc/[0-9]*/comm 2>/dev/null); do

@@ -1,7 +1,7 @@
-# What quiet CPUs are about, in a guest: quiet.sh VERB ARGUMENT...
+# Checks of quiet CPUs, in a guest: quiet.sh VERB ARGUMENT...
 #   values           prints every value that may be changed: FILE VALUE, and the threads of the kernel
 #   keep NAME        keeps them
-#   same NAME [FILE] prints "same", or what differs from those that were kept, without this kind of file
+#   same NAME [FILE] prints "same", or the differences from the kept values, without this kind of file
 #   off CPU...       prints "off", or fails and names what could move and is still on one of these CPUs
 #   noisy SECONDS    produces work for unbound workqueues and for the interrupts of devices
 #   overwrite CPUS   writes every interrupt that can move, as irqbalance would
@@ -9,9 +9,9 @@
 #   tracing          makes the kernel's events readable
 #   disturbed PROGRAM CGROUP CPU...   runs it on each of these CPUs for 4 seconds while interrupts and unbound work
 #                    are produced, and prints its gaps and the events of these CPUs
-#   facts CPU...     prints in few characters what 'disturbed' saw, a fact a line: "gap CPU MICROSECONDS COUNT" for each
+#   facts CPU...     prints briefly what 'disturbed' saw, one fact per line: "gap CPU MICROSECONDS COUNT" for each
 #                    power of two, "longest CPU MICROSECONDS" and "event KIND COUNT" (gaps_picture draws them)
-#   named PROGRAM CGROUP CPU   runs it on this CPU beside an executed command and a service, while interrupts and
+#   named PROGRAM CGROUP CPU   runs it on this CPU next to an executed command and a service, while interrupts and
 #                    unbound work are produced, and prints which kinds of noise 'pinfold noise' names
 #   house CPUS       moves every process of user space outside of Pinfold's groups there, as systemd's AllowedCPUs does
 #   remains PROGRAM CGROUP CPU...   runs it on each of these CPUs while interrupts and unbound work are produced, and
@@ -21,7 +21,7 @@
 #   events CPU...    prints the interrupts and the unbound work of CPUs in that time, with how often each came
 #   came KIND...     prints which of these kinds of events came to the CPUs of the program, or "none"
 
-# Those of the kernel's threads that may move. It moves the others itself, such as rescuers of workqueues.
+# The kernel's threads that may move. The kernel itself moves the others, such as rescuers of workqueues.
 threads() {
   for pid in $(cat /proc/2/task/2/children); do
     name=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
@@ -100,8 +100,8 @@ tracing() {
     echo 1 >$tracefs/events/workqueue/workqueue_execute_start/enable
 }
 
-# Interrupts of the console, and work for unbound workqueues: to execute modprobe. (Ordered workqueues, such as the
-# one that frees network namespaces, follow no mask before Linux 6.9.)
+# Produces console interrupts, and work for unbound workqueues: the execution of modprobe. (Ordered workqueues,
+# such as the one that frees network namespaces, follow no mask before Linux 6.9.)
 produce() {
   while [ ! -e /tmp/end ]; do
     echo >/dev/console
@@ -234,7 +234,7 @@ came() {
   echo ${found:-none}
 }
 
-# Compares what exists both times: threads of the kernel come and go.
+# Compares only what exists both times: threads of the kernel come and go.
 same() {
   values | grep -v "${2:-^$}" >/tmp/now
   awk '{ value = $NF; $NF = "" }

@@ -1,8 +1,8 @@
 # The service in a guest: serve.sh VERB ARGUMENT...
 #   start PROGRAM CONFIG ROOT [OPTION...]   until it is ready
 #   run PROGRAM CONFIG ROOT [OPTION...]     until it ends
-#   admit-later CONFIG ROOT FILE            a command in the background, as soon as a service is there
-#   later                                   what that has led to
+#   admit-later CONFIG ROOT FILE            a command in the background, as soon as a service runs
+#   later                                   the result of that command
 #   hang CLIENT                             clients in the background
 #   watch CLIENT                            changes of the API, in the background
 #   changed TEXT                            waits for such a change and prints it
@@ -15,7 +15,7 @@
 dir=/run/pinfold
 log=$dir/log
 
-# Waits until so many lines of the log match (one if none is given), and prints the last of them.
+# Waits until this many lines of the log match (default: one), and prints the last of them.
 wait_for() {
   until [ "$(grep -c "$1" "$log")" -ge "${2:-1}" ]; do sleep 0.1; done
   grep "$1" "$log" | tail -n 1
@@ -41,7 +41,7 @@ start() {
 
 kill_service() {
   kill -9 "$(cat $dir/pid)"
-  # Its parent need not notice.
+  # Its parent may not have reaped it.
   while grep '^State:' "/proc/$(cat $dir/pid)/status" 2>/dev/null | grep -qv zombie; do sleep 0.1; done
 }
 
@@ -97,7 +97,7 @@ repeat() {
   return 1
 }
 
-# Runs a command; every end but success is written down with what it said.
+# Runs a command; a failure is recorded with the command's error.
 command_of() {
   "$@" >"$dir/out.$client" 2>"$dir/err.$client" && return
   local status=$?
@@ -107,7 +107,7 @@ command_of() {
 
 is_listed() { pinfold status -o name --config "$config" --cgroup-root "$root" | grep -qx "default/$1"; }
 
-# Admits and removes pods; what was answered must be so. After an error the command is repeated.
+# Admits and removes pods; each answer must be true. After an error the command is repeated.
 run_client() {
   local number=0 uid
   while [ ! -e $dir/end ]; do
@@ -145,7 +145,7 @@ load() {
   wait $clients
   cat $dir/lost
   [ "$how" = rough ] || cat $dir/failures
-  # Each client admits and removes at least one pod.
+  # The clients together admit and remove at least three pods.
   [ $(($(tr '\n' '+' <$dir/cycles)0)) -ge 3 ] || { echo "too few: $(cat $dir/cycles)"; exit 1; }
   [ ! -s $dir/lost ] && { [ "$how" = rough ] || [ ! -s $dir/failures ]; } && echo "nothing is lost"
 }

@@ -164,7 +164,7 @@ void add_foreign(Action& action, Random& random) {
   if (random.chance(30)) action.value += 2 * kSpelling * Hooked::kSpellings;
 }
 
-/// Returns what a runtime does next with the pod or container of its last action, if it continues
+/// Returns the runtime's next action with the pod or container of its last action, if it continues
 /// with it: like a kubelet, it runs a sandbox, creates containers in it and starts them.
 std::optional<Action::Kind> follow(const Action& last, Random& random) {
   constexpr int kChance = 60;
@@ -242,8 +242,8 @@ Action with_faults(Action action, int percent, const History& history, Random& r
   return action;
 }
 
-/// Adds the start of a container in a pod, before every fifth a new sandbox. `shape`: the pod's;
-/// negative: there is no pod yet.
+/// Adds the start of a container in a pod; before every fifth start the pod gets a new sandbox.
+/// `shape`: the pod's; negative: there is no pod yet.
 void add_start(int pod, int& shape, History& history, Random& random) {
   using Kind = Action::Kind;
   constexpr int kTwoContainers = 5;  // shapes from here on: see pod_of()

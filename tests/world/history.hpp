@@ -80,7 +80,7 @@ struct Action {
     kHookCreate,  ///< a runtime runs the OCI hook for a new container: see Hooked
     kHookDelete,  ///< the same, after container `value` of a pod has ended
     kNarrow,      ///< another agent narrows groups of the kubelet: see Narrowed
-    kWiden,       ///< it gives back what it took
+    kWiden,       ///< it restores what it narrowed
     kSoft,        ///< it sets values that make later writes fail: see SoftTrouble
     kNest,        ///< container `value` of a pod makes groups inside its own, or removes them: see
                   ///< Nested
@@ -172,7 +172,7 @@ struct History {
   std::optional<gate::Unplaced> unplaced = std::nullopt;
   /// True if the service can tell processes apart, as in /proc. Only without a runtime.
   bool has_processes = false;
-  /// Exclusive CPUs are quiet, and another program writes interrupts and workqueues against that.
+  /// Exclusive CPUs are quiet, and another program writes interrupts and workqueues to undo that.
   bool has_knobs = false;
   std::vector<Action> actions;
 
@@ -193,7 +193,7 @@ struct History {
 
 /// Generates an hour of a node with 30 ordinary pods that come and go, a docker in docker, pods of
 /// a runtime class without container groups, pods with exclusive CPUs, and an agent that narrows
-/// best-effort pods, makes them idle and gives back. It contains no faults.
+/// best-effort pods, makes them idle and restores them. It contains no faults.
 [[nodiscard]] History busy_node(std::uint64_t seed, enforce::CgroupVersion cgroups);
 
 }  // namespace pinfold::world

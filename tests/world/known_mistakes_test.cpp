@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(All, KnownMistakes,
                                          "same-ids", "late-updates", "open-gate"),
                          [](const auto& of) { return name_of(of.param); });
 
-/// A container that has ended has another id than the one that now has its name.
+/// A container that has ended has a different id from the one that now has its name.
 TEST(HarmlessMistake, EndsThatComeAfterTheNextStartBreakNothing) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const Outcome outcome = run(generate(seed, 60), Log::kOff, Bug::kSwappedEvents);
@@ -49,7 +49,7 @@ TEST(HarmlessMistake, EndsThatComeAfterTheNextStartBreakNothing) {
   }
 }
 
-/// One in 240 random histories notices it.
+/// One in 240 random histories reveals it.
 TEST(KnownMistake, ARemovedJournalThatReappears) {
   const History history =
       parse_history("cgroups 2 config 0 processes\nconfigure 40 ! error 2\n").value();

@@ -177,7 +177,7 @@ TEST_F(LinearTest, ManyAtTheSameTimeAreJudgedSoon) {
   EXPECT_NE(judged(), "");
 }
 
-/// The log that the world writes is the one that is judged.
+/// The judge reads the log that the world writes.
 TEST_F(LinearTest, ALogHasWhatClientsSaw) {
   const auto node = std::make_shared<const Node>(test::static_node());
   const verbs::Answer answer = verbs::Admissions{{agent::AdmitOutcome{}}, {}};
@@ -201,7 +201,7 @@ TEST_F(LinearTest, ALogHasWhatClientsSaw) {
   EXPECT_THAT(log.judge(), HasSubstr("'read'"));
 }
 
-/// Calls whose success the runtime was told of are done; others may be.
+/// Calls that the runtime was told have succeeded are done; others may be.
 TEST_F(LinearTest, ALogHasWhatARuntimeWasTold) {
   const auto node = std::make_shared<const Node>(test::static_node());
   for (const bool is_granted : {false, true}) {

@@ -41,7 +41,7 @@ struct Options {
   int actions = kActions;
   int jobs = 1;
   int days = 0;  ///< no seed begins after this many days; 0: no limit
-  int busy = 0;  ///< the cgroup version of a busy node; 0: no busy node
+  int busy = 0;  ///< the cgroup version of a busy node; 0: not a busy node
   bool only_barrier = false;
   Bug bug = Bug::kNone;
   std::string picture;  ///< output file; "": none

@@ -79,9 +79,9 @@ class SimulatedNode {
   /// Narrows a group of the kubelet as another agent would, with `is_deep` also all groups below
   /// it.
   void narrow(const std::string& group, const CpuSet& cpus, bool is_deep);
-  /// Makes that agent give everything back, and removes its soft values.
+  /// Makes that agent restore everything, and removes its soft values.
   void back_off();
-  /// Does this to a container's group as that agent would, or undoes it.
+  /// Makes writes to a container's group fail as that agent would, or undoes that.
   void trouble(const std::string& group, SoftTrouble::What what);
   /// Returns true if the agent keeps the group, or one above it, narrower than the node.
   [[nodiscard]] bool is_narrowed(const std::string& group);

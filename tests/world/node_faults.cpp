@@ -207,7 +207,7 @@ std::vector<std::string> SimulatedNode::groups_of_others() {
 
 void SimulatedNode::rewrite(int choice) {
   auto groups = groups_of_others();
-  // CPUs taken from the group of a runtime's pod can only be given back by whoever took them.
+  // Only the program that took CPUs from the group of a runtime's pod can give them back.
   std::erase_if(groups, [&](const std::string& group) {
     return group.starts_with("kubepods") && !kernel.find(group)->children.empty();
   });

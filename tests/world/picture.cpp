@@ -15,7 +15,7 @@ namespace {
 constexpr int kRow = 24;
 constexpr int kCharacter = 7;
 constexpr int kLine = 11;  ///< the height of a line of text
-constexpr int kTop = 190;  ///< above this the actions, written upwards
+constexpr int kTop = 190;  ///< the actions are above this, written upwards
 constexpr int kMargin = 12;
 constexpr int kWidest = 16;  ///< of a frame
 constexpr int kImage = 1600;

@@ -12,7 +12,7 @@ namespace {
 
 ExpectedPlan failed(std::string why) { return {{}, false, std::move(why)}; }
 
-/// Returns the plan of an undo: each pod gets what it had; pods that have ended since do not
+/// Returns the plan of an undo: each pod gets its old resources; pods that have ended since do not
 /// return.
 ExpectedPlan expect_undo(const NodeState& state, const Before& before) {
   const auto to = agent::make_node(before.machine, before.config);

@@ -291,8 +291,8 @@ bool Runner::names_displaced(const std::string& error) {
   });
 }
 
-/// Returns true if an error is about a container of cgroup v1 some of whose CPUs the group above
-/// lacks: it has lost them with an offline CPU.
+/// Returns true if an error is about a container on cgroup v1 whose parent group lacks some of its
+/// CPUs: it lost them when a CPU went offline.
 bool Runner::names_limited(const std::string& error) {
   if (node_.kernel.version != enforce::CgroupVersion::kV1) return false;
   const auto seen = containers_in(node_.kernel, model_);
@@ -373,8 +373,8 @@ void Runner::check_recovered() {
   begin_log();
 }
 
-/// Checks that a kubelet can load the state files, and that they have the state. `is_settled`: even
-/// without the journal.
+/// Checks that a kubelet can load the state files, and that they contain the state. `is_settled`:
+/// even without the journal.
 void Runner::check_files(bool is_settled) {
   if (outcome_.failure) return;
   const auto fs = node_.disk_to_read();
@@ -486,8 +486,8 @@ void Runner::check_empty() {
   if (has_entries) return break_promise("leak", describe(state));
 }
 
-/// Checks that interrupts and workqueues have left exclusive CPUs, and have what they had if there
-/// are none.
+/// Checks that interrupts and workqueues have left exclusive CPUs; if no CPU is exclusive, that
+/// they have their original values.
 void Runner::check_knobs() {
   if (outcome_.failure || !history_.has_knobs) return;
   quiet::QuietDesired desired{{}, node_.online(), {}};

@@ -35,7 +35,8 @@ std::vector<PodUid> pods_in(const verbs::Action& request) {
 
 }  // namespace
 
-/// Returns the group of a pod's container "a" (0) or "b" (1), whoever made it; "": there is none.
+/// Returns the group of a pod's container "a" (0) or "b" (1), made by any program; "": there is
+/// none.
 std::string Runner::group_named_by(const Action& action, int container) {
   const std::string name = container == 0 ? "a" : "b";
   const ContainerId id{uid_of(action.pod), name};
@@ -118,7 +119,7 @@ void Runner::check_moved(const Operation& operation) {
   const bool has_all_cpus = offline_.empty() && node_.online() == model_node_->machine().all_cpus();
   const bool is_planned = std::any_of(pending_.begin(), pending_.end(),
                                       [](const Pending& one) { return one.planned.has_value(); });
-  // CPUs that another program took away are given back by way of the shared pool.
+  // CPUs that another program took away are returned through the shared pool.
   const bool is_excused = is_planned || is_behind_ || had_fault_ || was_disturbed_;
   if (!has_all_cpus || is_excused || node_.has_failed()) return;
   const AgentState& now = in_turn_ == nullptr ? model_ : in_turn_->state();
@@ -166,7 +167,7 @@ void Runner::check_independent() {
   }
 }
 
-/// Checks that a group has one owner, whatever it was called when it was adopted.
+/// Checks that a group has one owner, however its path was spelled when it was adopted.
 void Runner::check_owners() {
   if (outcome_.failure) return;
   std::map<std::string, ContainerId> owners;

@@ -76,7 +76,7 @@ bool Runner::can_apply(const Pending& pending) const {
   return to && can_move(*model_node_, model_, *to, with_plan(model_, pending.planned->next));
 }
 
-/// Remembers what an undo would lead to from now on.
+/// Remembers what an undo would restore from now on.
 void Runner::take_before(const Pending& pending) {
   if (is_undo(pending.request) && is_before_unknown_) return;
   const Config to = config_after(*model_node_, pending.request, before_);

@@ -32,7 +32,7 @@ struct Runner::Decided {
   CpuSet cpus;  ///< exclusive CPUs of the container, or of the sandbox that runs it
   bool is_pod_exclusive = false;
 
-  /// Returns true if offline CPUs cannot be a reason against it.
+  /// Returns true if offline CPUs cannot be a reason to refuse it.
   [[nodiscard]] bool is_shared() const {
     return error.empty() && cpus.empty() && !is_pod_exclusive;
   }
@@ -147,7 +147,7 @@ void Runner::end_call(const nri::PluginRequest& call, const Result<void>& answer
   const Decided decided = decide_last(id);
   const bool is_asked = creation != nullptr || is_start;
   if (is_asked && !answer && !decided.rejection) {
-    // It fails for another reason than a rejection, so its decision is taken back.
+    // It fails for a reason other than a rejection, so its decision is taken back.
     may_take_back(id);
     if (is_start) refused_starts_.insert(event->container().id());
   }
@@ -159,8 +159,8 @@ void Runner::end_call(const nri::PluginRequest& call, const Result<void>& answer
   plugin_model_.end(model_, call);
 }
 
-/// Allows for taking a decision back: the container is removed, its pod too if it has no others;
-/// otherwise these are decided again without it.
+/// Allows the decision to be taken back: the container is removed, and its pod too if it has no
+/// others; otherwise the others are decided again without it.
 void Runner::may_take_back(const ContainerId& id) {
   AgentState state = model_;
   for (const verbs::Action& step : steps_) {

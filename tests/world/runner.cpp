@@ -116,7 +116,7 @@ Outcome Runner::run() && {
   return std::move(outcome_);
 }
 
-/// Returns the request of a client that only asks for an answer.
+/// Returns the client's request that an action stands for, if it needs only an answer.
 std::optional<verbs::Action> Runner::request_of(const Action& action) const {
   switch (action.kind) {
     case Action::Kind::kAdmit:
@@ -229,7 +229,7 @@ void Runner::act_without_service(const Action& action) {
   }
 }
 
-/// Acts for everyone who is not a client.
+/// Acts for everyone except clients.
 void Runner::act_outside(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kExit:

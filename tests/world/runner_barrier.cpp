@@ -22,7 +22,7 @@
 namespace pinfold::world {
 namespace {
 
-/// Shorter than that of the program: time decides only how often the gate looks and asks.
+/// Shorter than that of the program: the limit decides only how often the gate looks and asks.
 constexpr std::int64_t kTimeLimitMs = 600;
 
 gate::CpuBits bits_of(const CpuSet& cpus) { return gate::CpuBits::parse(cpus.to_string()).value(); }
@@ -42,7 +42,7 @@ bool is_enforced(const Result<verbs::Answer>& answer) {
 }  // namespace
 
 /// The machine as the gate of one container reaches it. Each function is a step before which faults
-/// can strike. Copies what the runtime knows, which forgets it in a power cut.
+/// can strike. Copies what the runtime knows, because the runtime forgets it in a power cut.
 class Runner::GateHost {
  public:
   GateHost(Runner& runner, const Runtime::Pod& pod, const Runtime::Container& container)
@@ -174,9 +174,9 @@ Runtime::AtGate Runner::pass_gate(const Runtime::Pod& pod, const Runtime::Contai
   return end.passes ? Runtime::AtGate::kPasses : Runtime::AtGate::kIsRefused;
 }
 
-/// Checks that a container which the gate lets pass is placed as the state directory says, by the
-/// reader of the kubelet's files. What changes the kernel after the gate's last look is seen by the
-/// service. A gate that could never read the state does not know what is placed.
+/// Checks that a container that passes the gate is placed as the state directory says, according to
+/// the reader of the kubelet's files. The service handles changes of the kernel after the gate's
+/// last look. A gate that could never read the state does not know what is placed.
 void Runner::judge_passed(const GateHost& host, const gate::ShownCpus& shown) {
   if (!host.has_read()) return;
   if (bits_of(host.cpus()) != shown.effective && bug_ != Bug::kOpenGate) return;
@@ -198,7 +198,7 @@ void Runner::judge_passed(const GateHost& host, const gate::ShownCpus& shown) {
                             host.group(), cpus.to_string(), own.to_string(), others.to_string()));
 }
 
-/// Checks that the gate refuses only what nobody could place: a container that the plugin has
+/// Checks that the gate refuses only containers that could not be placed: one that the plugin has
 /// created passes if nothing is in the way.
 void Runner::judge_refused(const GateHost& host) {
   const std::string above = host.group().substr(0, host.group().rfind('/'));

@@ -244,7 +244,8 @@ AgentState Runner::without_adopted(const AgentState& state, const ContainerId& i
 }
 
 /// Removes containers that have ended and that are gone in `actual`: a reconciliation and each
-/// creation remove them. A reconciliation also ends the pods that wait for others that run in them.
+/// creation remove them. A reconciliation also ends pods that had to wait for other containers that
+/// ran in them.
 AgentState Runner::without_abandoned(AgentState state, const AgentState& actual) {
   state.notes = actual.notes;
   const auto unread = std::exchange(state.unread, actual.unread);  // each look can read them

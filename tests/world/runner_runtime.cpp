@@ -28,7 +28,7 @@ bool is_other_pod(const ActivePod* active, const PodSpec& pod) {
                      });
 }
 
-/// Returns true if the service continues after a fault with what it was doing.
+/// Returns true if the service continues its work after a fault.
 bool lets_go_on(const Fault& fault) {
   constexpr std::array kOthers = {Fault::Kind::kKill, Fault::Kind::kCut, Fault::Kind::kRuntime,
                                   Fault::Kind::kClock};

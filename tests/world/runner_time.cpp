@@ -31,14 +31,14 @@ struct IdleRounds {
 
 }  // namespace
 
-/// Lets time pass, from one thing that the service has to do by itself to the next. The operations
-/// of the action are those of all these rounds.
+/// Lets time pass, from one event that the service has to handle by itself to the next. The
+/// operations of the action are those of all these rounds.
 void Runner::wait(std::chrono::seconds time, Faults faults) {
   const auto end = node_.now() + time;
   node_.tally.time += time;
   IdleRounds idle;
   constexpr auto kNone = worker::Clock::duration::min();
-  auto last = kNone;  ///< the delay that the service named and then did nothing
+  auto last = kNone;  ///< the delay that the service named before it did nothing
   while (!outcome_.failure) {
     auto due = std::max(node_.due(), node_.now());
     const auto left = due - node_.now();
@@ -87,7 +87,7 @@ void Runner::end_elsewhere() {
 }
 
 /// Ends containers that an admission with other containers has dropped, and init containers, as
-/// their clients would. Restarts what cgroup v1 has moved out of groups without CPUs.
+/// their clients would. Restarts processes that cgroup v1 has moved out of groups without CPUs.
 void Runner::end_strays() {
   for (const auto& [id, hooked] : hooked_) {
     const ActivePod* const active = model_.node.find(id.pod);

@@ -66,7 +66,7 @@ class Runtime {
   void create(int number, const std::string& name);
   /// Starts a created container.
   void start(int number, const std::string& name);
-  /// Ends the container's process, for whatever reason.
+  /// Ends the container's process.
   void stop(int number, const std::string& name);
   /// Stops and removes everything of a pod.
   void remove_sandbox(int number);

@@ -1,4 +1,4 @@
-/* Which machines libpinfold.a can read in a static program: this one, and none that needs hwloc. */
+/* Machines that libpinfold.a can read in a static program: this one, and none that needs hwloc. */
 #include <pinfold/pinfold.h>
 #include <stdio.h>
 #include <string.h>

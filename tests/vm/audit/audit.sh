@@ -12,7 +12,7 @@ case $1 in
     ;;
   findings) # all of them, for errors: their number comes last
     pinfold audit --fail-on error ;;
-  pin) # a process of the system on an exclusive CPU
+  pin) # a system process on an exclusive CPU
     taskset -c 2 sleep 100000 </dev/null >/dev/null 2>&1 &
     echo $! >/tmp/pinned
     ;;

@@ -1,9 +1,9 @@
-# sh /test/churn.sh NUMBER: creates and deletes NUMBER containers next to one that has no CPUs of its
-# own. Every fifth is killed with its runtime while it is created, every fifth while it is deleted, at
-# another moment each time. Fails with a message if a CPU is lost or the neighbour does not follow.
+# sh /test/churn.sh NUMBER: creates and deletes NUMBER containers next to one in the shared pool.
+# Every fifth is killed with its runtime while it is created, every fifth while it is deleted, each
+# time at a different moment. Fails with a message if a CPU is lost or the neighbour does not follow.
 . /words
 bad() { echo "container $i: $*"; touch /run/end; exit 1; }
-# At a moment up to $1 ms after the start of the command: it and what it has started in this session.
+# killed_within MS COMMAND...: kills the command at a moment up to MS after its start.
 killed_within() {
   limit=$1
   shift

@@ -1,11 +1,12 @@
-# sh /test/own_tests.sh FOLDER NAME...: crun's own tests, of these names, with the crun of Debian (stock), with
-# that of FOLDER/pinned, and with that one and containers that all ask for CPUs. Prints a result in TAP for
-# each of the latter two; what the stock crun does not pass here is no finding.
+# sh /test/own_tests.sh FOLDER NAME...: runs crun's own tests of these names with Debian's crun (stock), with
+# the crun of FOLDER/pinned, and with the latter when all containers ask for CPUs. Prints a TAP result for each
+# of the last two; a test that the stock crun fails here is no finding.
 . /words
 folder=$1
 shift
 export PYTHONHOME=$folder/home INIT=$folder/init PYTHONDONTWRITEBYTECODE=1
-# crun makes another root, which it cannot from an initramfs: a copy of the mount is one that it can leave.
+# crun changes its root, which is impossible in an initramfs, so a copy of the mount becomes the root
+# first.
 mkdir -p /n
 # tests CRUN FOLDER NAME: prints "ok NAME", "skip NAME" or "not NAME" for each test.
 tests() {

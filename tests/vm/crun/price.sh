@@ -1,5 +1,5 @@
-# sh /test/price.sh FOLDER ROUNDS: what a container costs: one run of /bin/sleep 0 by the stock crun, by the one
-# with libpinfold, and by that one with the annotation. Prints the least and the median of the rounds in ms.
+# sh /test/price.sh FOLDER ROUNDS: the cost of a container: one run of /bin/sleep 0 by the stock crun, by crun
+# with libpinfold, and by the latter with the annotation. Prints the least and the median of the rounds in ms.
 . /words
 folder=$1
 once() { # NAME CRUN
@@ -8,7 +8,7 @@ once() { # NAME CRUN
   read -r after _ </proc/uptime
   echo $((${after%.*}${after#*.}0 - ${before%.*}${before#*.}0)) >>/run/price.$1
 }
-# Each comes as often behind each other: removing cgroups goes on for a while.
+# The order rotates, because the kernel continues to remove cgroups for a while.
 for round in $(seq $2); do
   case $((round % 3)) in
     0) order="stock linked pinned" ;;

@@ -19,7 +19,7 @@ reservedMemory: [{numaNode: 0, limits: {memory: 128Mi}}]
 END
 printf '#!/bin/sh\nexec %s --cgroup-manager=%s "$@"\n' "$1" "${3:-cgroupfs}" >/usr/bin/oci
 chmod +x /usr/bin/oci
-# crun wants all of version 1's controllers.
+# crun needs all controllers of cgroup v1.
 [ -e /sys/fs/cgroup/cgroup.controllers ] || for name in devices pids freezer; do
   [ -d /sys/fs/cgroup/$name ] || { mkdir /sys/fs/cgroup/$name; mount -t cgroup -o $name cgroup /sys/fs/cgroup/$name; }
 done

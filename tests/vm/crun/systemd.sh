@@ -1,5 +1,5 @@
-# sh /test/systemd.sh: starts a systemd of Debian with a bus, as process 1 of a pid namespace of its own; the
-# guest has an init already. `inside` runs a command next to it.
+# sh /test/systemd.sh: starts Debian's systemd with a bus, as process 1 of a separate PID namespace, because
+# the guest already has an init. `inside` runs a command in that namespace.
 set -e
 units=/etc/systemd/system
 mkdir -p $units /run/dbus /etc/dbus-1 /tmp

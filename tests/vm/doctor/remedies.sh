@@ -5,7 +5,7 @@ cgroup=/sys/fs/cgroup
 cpuset=$cgroup
 [ -e $cgroup/cgroup.controllers ] || cpuset=$cgroup/cpuset
 
-# What doctor says of a check, and the command that it prints for it.
+# Doctor's result for a check, and the command that it prints for it.
 said() { pinfold doctor >/tmp/said || [ $? = 1 ]; grep "^[x!?+] $1 " /tmp/said; }
 remedy() { sed -n "/^[x!?] $1 /,/^    [^ ]/s/^    \([^ ]\)/\1/p" /tmp/said | head -n 1; }
 
@@ -17,7 +17,8 @@ settings() {
   done
 }
 
-# remedied CHECK: doctor complains, its command is run as it is printed, and nothing is left of it.
+# remedied CHECK: doctor complains, its command runs as printed, and the check is ok with no setting
+# changed.
 remedied() {
   said "$1" | grep -v '^+' || { echo "doctor does not see $1"; exit 1; }
   command=$(remedy "$1")
@@ -46,7 +47,7 @@ case $1 in
       echo root >$cpuset/judge/cpuset.cpus.partition
       said partitions | grep '^x'
       sh -e -c "$(remedy partitions)"
-      echo >$cpuset/judge/cpuset.cpus # the group is its owner's
+      echo >$cpuset/judge/cpuset.cpus # the remedy leaves the CPUs of the group to its owner
     else
       rmdir $cpuset/kubepods # an exclusive group has no CPUs of another one
       echo 1 >$cpuset/judge/cpuset.cpu_exclusive
@@ -58,7 +59,7 @@ case $1 in
     settings >/tmp/after
     cmp /tmp/before /tmp/after ;;
   offline) echo 0 >/sys/devices/system/cpu/cpu7/online; remedied offline-cpus ;;
-  controllers) # a group that has an affinity and no cpuset, as services of systemd
+  controllers) # a group with an affinity and no cpuset, like services of systemd
     rmdir $cgroup/kubepods $cgroup/judge $cgroup/pinfold 2>/dev/null || true
     echo -cpuset >$cgroup/cgroup.subtree_control
     mkdir -p $cgroup/service

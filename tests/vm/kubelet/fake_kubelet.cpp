@@ -1,5 +1,5 @@
-// A stand-in for a kubelet, so that the harness' steps with one are tested where no kubelet is
-// given. It decides, reads and writes state files by Pinfold's own library, and asks the container
+// A stand-in for a kubelet, so that the harness's steps with one are tested where no kubelet is
+// given. It uses Pinfold's own library to decide and for the state files, and asks the container
 // runtime for pods through the program that makes the harness's calls: it says nothing about real
 // kubelets.
 
@@ -37,7 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// Time between two looks at the manifests and pods.
+/// The interval between two looks at the manifests and pods.
 constexpr std::chrono::milliseconds kRound(200);
 
 /// Writes a line like those of a kubelet's log.
@@ -50,7 +50,7 @@ std::string in_quotes(const std::string& text) {
   return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-/// A manifest that was read, and what has become of its pod.
+/// A manifest that was read, and the state of its pod.
 // NOLINTNEXTLINE(bugprone-exception-escape): moving nlohmann's JSON asserts
 struct Manifest {
   std::string text;
@@ -116,7 +116,7 @@ class FakeKubelet {
   std::map<std::string, std::string> cpus_;    ///< that were set last, by container id
 };
 
-/// Makes the directory that a kubelet has of each container, which shows its name.
+/// Makes the directory that a kubelet makes for each container, which shows its name.
 void make_directory(const PodSpec& pod, const std::string& container) {
   std::error_code failed;
   fs::create_directories(

@@ -42,7 +42,7 @@ Map in_both(const Map& before, Map after) {
 
 /// Returns the states that a kubelet writes, one after the other, when a change affects one
 /// container: the CPU manager and the memory manager write their file twice each. After the first
-/// time the CPUs that change hands are neither shared nor a container's; the memory is counted for
+/// write the CPUs that change hands are neither shared nor a container's; the memory is counted for
 /// a container that has none, or no longer counted for one that has.
 /// Source: kubelet v1.36.2 cpumanager policy_static.go, memorymanager policy_static.go.
 std::vector<NodeState> writes_of(const NodeState& before, const NodeState& after) {

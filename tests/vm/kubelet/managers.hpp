@@ -21,8 +21,8 @@ class Managers {
   /// Releases the memory of removed pods, decides about a pod and writes the files. Returns the
   /// reason if it is rejected.
   [[nodiscard]] std::optional<Rejection> admit(const PodSpec& pod);
-  /// Releases the CPUs: a kubelet's CPU manager looks for removed pods all the time, its memory
-  /// manager when it is asked for the next pod.
+  /// Releases the CPUs: a kubelet's CPU manager looks for removed pods continuously, its memory
+  /// manager only when it is asked for the next pod.
   void remove(const PodUid& pod);
   /// Releases the CPUs that the files had for pods that were not admitted again.
   void release_others();

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kBestEffort = "/sys/fs/cgroup/kubepods/besteffort";
 constexpr const char* kGroups = "/sys/fs/cgroup";
 
-/// Ignores a group that has gone meanwhile.
+/// Ignores a group that no longer exists.
 void write(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
 
 /// Writes what koordinator writes to best-effort pods, and restores it.
@@ -49,8 +49,8 @@ class Agent {
   }
 };
 
-/// Like docker in docker: moves the container's processes into a group of their own below its
-/// group, and that group has a cpuset.
+/// Like docker in docker: moves the container's processes into a new group below its own, and gives
+/// that a cpuset.
 void nest(const std::string& group) {
   const fs::path outer = kGroups + group;
   const fs::path inner = outer / "docker";

@@ -1,7 +1,7 @@
 # For tests/vm/nri-walls*.yaml.in, in the guest: walls.sh VERB ARGUMENT...
 #   timeout TIME             how long containerd waits for a plugin, from its next start on
 #   interval SECONDS         how often the service looks for drift, from now on
-#   halt PIDFILE | go PIDFILE    a process answers nothing any more; goes on
+#   halt PIDFILE | go PIDFILE    stops a process so that it answers nothing; continues it
 #   plugin PROGRAM INDEX     the plugin of examples/nri, until it has synchronized
 #   synchronized TIMES       waits until it has done so this often
 #   end-plugin

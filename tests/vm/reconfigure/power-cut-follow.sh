@@ -1,4 +1,5 @@
-# What can follow a power cut during a reconfiguration or its undo, on copies of what is left.
+# What can follow a power cut during a reconfiguration or its undo, on copies of the remaining
+# state.
 set -e
 of() { echo "--state-dir /copies/$1 --no-enforce"; }
 is_for() { # COPY [--config FILE]: the state is for that configuration, or for that of the directory

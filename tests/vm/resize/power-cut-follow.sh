@@ -1,5 +1,5 @@
-# What can follow a power cut during a resize, on a copy of what is left: the container has its old or
-# its new CPUs, and keeps the one of its admission.
+# What can follow a power cut during a resize, on a copy of the remaining state: the container has its
+# old or its new CPUs, and keeps the one of its admission.
 set -e
 of="--state-dir /copies/state --no-enforce --config /test/old.yaml"
 said() { # TEXT: the last resize
