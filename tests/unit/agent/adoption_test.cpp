@@ -53,7 +53,7 @@ class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
     }
     ASSERT_TRUE(kernel_.fs()->write(name, "cgroup.procs", std::to_string(process)).has_value());
   }
-  /// Adopts "run-a" for container a/c, whose only process is in a group below that.
+  /// Adopts "run-a" for container a/c, whose only process is in a group below "run-a".
   void adopt_with_process_below(NodeAgent& agent) {
     make_group("run-a", 100);
     must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
@@ -70,7 +70,7 @@ class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
   ModelKernel kernel_{GetParam(), CpuSet::range(0, 7), CpuSet{0, 1}};
 };
 
-/// 250 shared containers make room for an exclusive one: one write each, and nothing else.
+/// 250 shared containers make room for an exclusive one, with a single write each.
 TEST_P(AdoptionTest, WritesOnceToEachContainerThatChanges) {
   constexpr int kContainers = 250;
   NodeAgent agent = open();
@@ -109,7 +109,7 @@ TEST_P(AdoptionTest, FollowsDecisionsDuringThePodsLifetime) {
   EXPECT_NE(kernel_.find("run-a"), nullptr);  // removing it is the runtime's job
 }
 
-/// Groups of a kubelet's pods beside the root. Nobody follows their runtime.
+/// Groups of a kubelet's pods next to the agent's root. The agent does not follow their runtime.
 class BesideAdopted : public AdoptionTest {
  protected:
   [[nodiscard]] NodeAgent open_beside() {
@@ -137,7 +137,7 @@ TEST_P(BesideAdopted, AreKeptOffExclusiveCpus) {
   must(open_beside().admit(pod("a", {guaranteed("c", 2)})));
   EXPECT_EQ(cpus("pinfold/poda/c"), "1-2");
   EXPECT_EQ(cpus("kubepods/pods/sandbox"), "0,3-7");
-  EXPECT_EQ(cpus("elsewhere"), "0-7");  // of no kubelet
+  EXPECT_EQ(cpus("elsewhere"), "0-7");  // not a kubelet's group
   ASSERT_TRUE(open_beside().remove_pod(PodUid("a"), RunningProcesses::kRefuse).has_value());
   EXPECT_EQ(cpus("kubepods/pods/sandbox"), "0-7");  // an earlier agent had confined it
   NodeAgent agent = open_beside();
@@ -146,7 +146,7 @@ TEST_P(BesideAdopted, AreKeptOffExclusiveCpus) {
   EXPECT_EQ(cpus("kubepods/pods/sandbox"), "0,4-7");
 }
 
-/// The runtime has made the group, and the service that would adopt it is gone.
+/// The runtime has made the group, but the service that would adopt it is gone.
 TEST_P(BesideAdopted, KeepTheCpusOfAContainerThatStarts) {
   adopt_shared();
   must(open_beside().admit(pod("a", {guaranteed("c", 2)})));
@@ -202,7 +202,7 @@ TEST_P(AdoptionTest, OfAContainerWithoutAProcessEndsWithItsGroup) {
   NodeAgent agent = open();
   ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_EQ(cpus("run-a"), "1-2");
-  kernel_.find("run-a")->processes.clear();  // it has ended, and its runtime still has to delete it
+  kernel_.find("run-a")->processes.clear();  // it has ended, but still exists
   ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_EQ(agent.state().node.pods.size(), 1U);
   ASSERT_TRUE(kernel_.fs()->remove_group("run-a").has_value());
@@ -247,7 +247,7 @@ TEST_P(AdoptionTest, OfAGroupAgainOnceItHasAProcessEndsWithItsProcesses) {
   EXPECT_THAT(agent.state().end_with_group, IsEmpty());
 }
 
-/// Its processes cannot be read when it is adopted, so it is unknown whether it had one.
+/// A group whose processes cannot be read at its adoption, so it is unknown whether it has any.
 class UnreadAdoption : public AdoptionTest {
  protected:
   void fail_reading(int error, int times) {
@@ -286,7 +286,7 @@ TEST_P(UnreadAdoption, HasNotEndedBecauseItHasNoProcess) {
     NodeAgent agent = open();
     adopt_unread(agent);
   }
-  NodeAgent agent = open();  // the answer outlives the agent
+  NodeAgent agent = open();  // the record outlives the agent
   ASSERT_TRUE(reconcile(agent).has_value());
   EXPECT_THAT(agent.state().unread, ElementsAre(container_));
   EXPECT_EQ(cpus("run-a"), "1-2");
@@ -366,8 +366,8 @@ TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {
   EXPECT_THAT(remove_abandoned(agent), IsEmpty());
 }
 
-/// The kernel writes 0 for a process that the reader's PID namespace does not have (cgroup v2), or
-/// leaves it out (cgroup v1).
+/// For a process outside the reader's PID namespace the kernel writes 0 (cgroup v2) or nothing
+/// (cgroup v1).
 TEST_P(AdoptionTest, AProcessThatIsNotVisibleKeepsItsContainer) {
   make_group("run-a", 0);
   kernel_.lists_all_processes = GetParam() == enforce::CgroupVersion::kV2;
@@ -554,7 +554,7 @@ TEST_P(AdoptionTest, APodInWhichOthersRunEndsAfterThem) {
   EXPECT_THAT(agent.state().ending, IsEmpty());
 }
 
-/// Other names of "/model/run-a" and of a group that contains it or is in it.
+/// Other names of "/model/run-a", and of groups above and below it.
 constexpr const char* kSpellings[] = {
     "/model/run-a/",
     "/model//run-a",

@@ -9,8 +9,7 @@
 #include "pinfold/verbs/hooked.hpp"
 #include "process_table.hpp"
 
-/// What an agent reports about the CPU affinity of its containers' processes, and where it resets
-/// it.
+/// The CPU affinity of containers' processes: how an agent reports and resets it.
 namespace pinfold::agent {
 namespace {
 
@@ -30,7 +29,7 @@ class AffinityOfAgent : public testing::TestWithParam<CgroupVersion> {
     options.log = [this](LogLevel /*level*/, std::string_view message) { log_ += message; };
     return world_.try_open({}, std::move(options)).value();
   }
-  /// A process that may run on a part of the group's CPUs.
+  /// Adds a process whose affinity allows only some of the group's CPUs.
   void run(const std::string& group, pid_t pid) {
     world_.kernel.find(group)->processes.insert(pid);
     table_.processes[pid] = {1, "/" + group, {{1, 2}}, {{1, 2, 3}}};
@@ -61,7 +60,7 @@ TEST_P(AffinityOfAgent, IsANoteOfStatusAndReconcileAndNoDrift) {
   EXPECT_EQ(affinity.at("note"),
             "the CPU affinity of its process 7 permits only CPUs 1-2; "
             "'taskset -apc 0-4095 7' widens it");
-  for (int round = 0; round < 2; ++round) {  // it is not fought
+  for (int round = 0; round < 2; ++round) {  // the agent does not fight the process
     const auto report = reconcile(agent);
     ASSERT_TRUE(report.has_value()) << report.error().message;
     EXPECT_THAT(report->drift, IsEmpty());
@@ -88,7 +87,7 @@ TEST_P(AffinityOfAgent, IsResetWhenAProcessIsAttached) {
     NodeAgent agent = open(resets);
     if (resets) test::must_admit(agent, pod("a", {guaranteed("c", 3)}));
     run("poda/c", 7);
-    run("poda/c", 8);  // was there before, and may have pinned itself since
+    run("poda/c", 8);  // an earlier process, which may have pinned itself since
     ASSERT_TRUE(agent.attach({PodUid("a"), "c"}, 7).has_value());
     const CpuSet expected = resets ? CpuSet{1, 2, 3} : CpuSet{1, 2};
     EXPECT_THAT(table_.processes[7].threads, ElementsAre(expected));

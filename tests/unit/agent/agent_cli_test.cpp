@@ -172,7 +172,7 @@ TEST_F(AgentCli, ReportsAStateDirectoryThatAQueryDoesNotFind) {
   }
 }
 
-/// Even without the lock, which another process holds.
+/// A query needs no lock: another process holds it here.
 TEST_F(AgentCli, WritesNothingForAQuery) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   put("other.yaml", pod_yaml("other", 1));
@@ -198,7 +198,7 @@ TEST_F(AgentCli, WritesNothingForAQuery) {
   EXPECT_THAT(agent("status").text, HasSubstr("default/web"));
 }
 
-/// A query does not make the named group; its absence is drift.
+/// A query does not create a missing group; it reports drift.
 TEST_F(AgentCli, MakesNoGroupForAQuery) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   const std::filesystem::path mount = "/sys/fs/cgroup";
@@ -242,7 +242,7 @@ TEST_F(AgentCli, RefusesAStateDirectoryThatOthersCanWrite) {
   EXPECT_EQ(agent("remove --pod web", "--insecure-state-dir").status, 0);
 }
 
-/// A user who can write the configuration has as much power.
+/// A user who can write the configuration has the same power.
 TEST_F(AgentCli, RefusesAConfigurationThatOthersCanWrite) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   namespace fs = std::filesystem;
@@ -310,7 +310,7 @@ TEST_F(AgentCli, AnswersAndWarnsAfterTheMachineHasChanged) {
   EXPECT_THAT(after.text, testing::Not(HasSubstr("becomes")));
 }
 
-/// The kernel has taken another amount at this boot.
+/// The kernel reserves a different amount of memory at this boot.
 TEST_F(AgentCli, SaysWhichDriftOfMemoryItTolerates) {
   put("config.yaml",
       std::string(kStaticMemory) + "memoryManagerPolicyOptions: {memory-drift-tolerance: 64Mi}\n");

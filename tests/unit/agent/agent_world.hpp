@@ -57,7 +57,7 @@ inline void must_admit(agent::NodeAgent& agent, const PodSpec& spec) {
 
 /// Puts a process into each container.
 inline void run_processes(ModelKernel& kernel, const enforce::Layout& layout) {
-  int process = 1'000'000'000;  // no process of this machine
+  int process = 1'000'000'000;  // above any real PID
   for (const auto& [name, settings] : layout) {
     ModelKernel::Dir* const dir =
         name.is_pod() ? nullptr : kernel.find("pod" + name.pod.value + "/" + name.container);

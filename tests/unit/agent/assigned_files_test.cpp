@@ -61,7 +61,7 @@ TEST_F(AssignedFilesTest, HoldTheValues) {
   EXPECT_THAT(files.containers(), ElementsAre(kOwner));
 }
 
-/// Containers run as any user.
+/// Containers may run as any user.
 TEST_F(AssignedFilesTest, CanBeReadByEverybody) {
   const mode_t before = ::umask(0077);
   AssignedFiles files(root());
@@ -85,7 +85,7 @@ TEST_F(AssignedFilesTest, AnEqualValueWritesNothing) {
   EXPECT_NE(fs::read_symlink(own() / "..data"), data);
 }
 
-/// Reads the four files of one ..data; empty if they were replaced twice meanwhile.
+/// Reads the four files of one ..data; empty if they are replaced twice in the meantime.
 std::set<std::string> read_together(const fs::path& own) {
   const UniqueFd data(::open((own / "..data").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::set<std::string> values;
@@ -122,7 +122,7 @@ TEST_F(AssignedFilesTest, AReaderSeesOneSetOfValues) {
   EXPECT_EQ(mixed, 0) << "of " << reads;
 }
 
-/// A kill can leave the next directory half written, and the link to it not yet renamed.
+/// A kill can leave the next directory half written and the link to it not yet renamed.
 TEST_F(AssignedFilesTest, AreCompleteAfterAnInterruptedChange) {
   {
     AssignedFiles files(root());
@@ -187,7 +187,7 @@ TEST_F(AssignedFilesTest, NeedADirectory) {
   EXPECT_THAT(blocked.error().message, HasSubstr(root().string()));
 }
 
-/// A link in the place of a container's directory leads elsewhere.
+/// A link that replaces a container's directory points elsewhere.
 TEST_F(AssignedFilesTest, LinksAreNotTakenForContainers) {
   fs::create_directories(root() / "x");
   fs::create_directory_symlink("/", root() / "x" / "a");
@@ -246,7 +246,7 @@ TEST_P(AssignedAgentTest, FollowAfterARestart) {
     ASSERT_TRUE(agent.publish_assigned(kOwner));
   }
   {
-    NodeAgent agent = world_.open();  // one that publishes nothing, as an earlier version
+    NodeAgent agent = world_.open();  // publishes nothing, like an earlier version
     ASSERT_TRUE(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse));
   }
   EXPECT_EQ(cpus("s/c"), "0,3-7\n");

@@ -12,7 +12,7 @@
 #include "pinfold/agent/status.hpp"
 #include "temp_dir.hpp"
 
-/// The machine differs from the state's without a request to Pinfold.
+/// The machine differs from the one in the state, without a reconfiguration.
 namespace pinfold::agent {
 namespace {
 
@@ -111,7 +111,7 @@ TEST_F(ChangedMachine, IsSaidAndStopsNobodyWithStaticMemory) {
     ASSERT_TRUE(status) << row.name;
     EXPECT_TRUE(status->ok) << row.name;
     EXPECT_EQ(to_json(*status).at("machineChanges"), nlohmann::json{row.change}) << row.name;
-    // A change of the state continues with the machine of the state.
+    // Later changes still use the machine in the state.
     const auto more = agent->admit(pod("b", {guaranteed("c", 1)}));
     ASSERT_TRUE(more) << row.name << ": " << more.error().message;
     EXPECT_FALSE(more->rejection) << row.name << ": " << more->rejection->message;
@@ -150,7 +150,7 @@ TEST_F(ChangedMachine, AToleratedDriftBecomesTheNode) {
   EXPECT_THAT(said, testing::Not(Contains(HasSubstr("memory-drift-tolerance: NUMA node"))));
 }
 
-/// The kernel is that of the machine, not that of the machine on which the test runs.
+/// The kernel image is read from the observed machine, not from the machine that runs the test.
 TEST_F(ChangedMachine, ToleratesAsMuchAsTheKernelOfThatMachineTakes) {
   const test::TempDir tree;
   tree.write("proc/iomem", "00100000-bfffffff : System RAM\n  01000000-03ffffff : Kernel code\n");
@@ -195,7 +195,7 @@ TEST_F(ChangedMachine, SizesAreNoPartOfItWithoutStaticMemory) {
   }
 }
 
-/// It may have been changed on purpose while containers ran.
+/// Removes the huge page sizes that have no pages.
 void take_empty_huge_pages(MachineDescription& machine) {
   for (NumaNode& node : machine.numa_nodes)
     std::erase_if(node.hugepages, [](const auto& one) { return one.second == 0; });
@@ -258,7 +258,7 @@ TEST_F(ChangedMachine, AnotherConfigurationThanTheLastIsSaid) {
                                      "topologyManagerPolicy: 'none' becomes 'restricted'"));
 }
 
-/// Containers would run on another NUMA node than the state says.
+/// Containers would run on other NUMA nodes than the state says.
 TEST_F(ChangedMachine, OfAnotherTopologyIsRefusedAsBefore) {
   admit(kStatic);
   const auto agent = open(edited(move_cpu_and_grow), kStatic);
@@ -332,7 +332,7 @@ TEST_F(ChangedMachine, IsLeftAloneByAServiceIfAContainerWouldMove) {
   EXPECT_FALSE(agent->machine_changes().empty());
 }
 
-/// A change of huge pages does not lose the way back from a reconfiguration.
+/// A change of huge pages does not prevent the undo of a reconfiguration.
 TEST_F(ChangedMachine, KeepsTheNodeBeforeWithoutStaticMemory) {
   admit(kNone);
   {

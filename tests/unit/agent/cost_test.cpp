@@ -1,5 +1,5 @@
-// What an admission costs, in numbers that may not grow: allocations and syncs, not time. A
-// separate program, because it replaces functions that it counts.
+// The cost of an admission, in numbers that must not grow: allocations and syncs, not time. A
+// separate program, because it replaces the functions that it counts.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using test::CountedCalls;
 
 constexpr int kMany = 250;
 
-/// The UIDs are spread, as real ones are.
+/// The UIDs are spread, like real ones.
 PodSpec numbered_pod(int number) {
   const std::string text = std::to_string(1'000'000 + number * 7919 % 1'000'000);
   return test::pod_of_two_cpus(text + "-0000-4000-8000-000000000000", "web-" + text);
@@ -75,7 +75,7 @@ TEST_F(AdmissionCost, DoesNotGrowWithThePods) {
   EXPECT_LE(many.allocations, few.allocations * 5 / 4);
 }
 
-/// A process for each of the two calls of a container, each of which leaves the journal.
+/// Each of a container's two calls runs in its own process, which leaves the journal behind.
 TEST_F(AdmissionCost, IsAtMostFourSyncsForTheLifeOfAContainer) {
   constexpr int kContainers = 34;  // the journal is checkpointed four times
   const std::uint64_t before = test::syncs();
@@ -95,7 +95,7 @@ TEST_F(AdmissionCost, IsAtMostFourSyncsForTheLifeOfAContainer) {
   EXPECT_TRUE(open().state().node.pods.empty());
 }
 
-/// The file of the node is read only if it is of another node.
+/// The stored node is parsed only if it differs from the current one.
 TEST_F(AdmissionCost, OfAnOpeningIsLessThanHalfOnTheSameNode) {
   {
     NodeAgent agent = open();

@@ -37,8 +37,8 @@ Machine machine_without_a_cpu() {
 
 /// The result of opening a directory.
 struct Opened {
-  std::string error;     ///< of the opening
-  std::string warnings;  ///< one after another
+  std::string error;     ///< why opening fails
+  std::string warnings;  ///< one per line
   AgentState state;
   Metrics metrics;
   ProcessList processes;
@@ -97,8 +97,8 @@ class DamagedFiles : public testing::Test {
     return open_image(node_, observed_, image);
   }
 
-  /// Expects the damage to have no effect, or to be reported once with the name of the file, and no
-  /// CPU of a pod to become free. Returns whether it was reported.
+  /// Expects that damage either has no effect or is reported once, with the file's name, and that
+  /// no pod loses its CPUs. Returns whether it is reported.
   [[nodiscard]] bool is_reported(const std::string& name, const Image& image) const {
     const Opened seen = open(image);
     if (!seen.error.empty()) {  // nothing starts, so no CPU is given away
@@ -120,7 +120,7 @@ class DamagedFiles : public testing::Test {
   }
 
   const Node node_ = node_with_memory();
-  const Machine observed_ = machine_without_a_cpu();  ///< only .pinfold_node has the whole one
+  const Machine observed_ = machine_without_a_cpu();  ///< a CPU fewer than in .pinfold_node
   Image sound_;
   Opened expected_;
 };
@@ -171,7 +171,7 @@ TEST_F(DamagedFiles, AreReportedAtEveryByte) {
         if (HasFailure()) return;
       }
     }
-    EXPECT_GT(reported, cases * 3 / 4) << name;  // a key in capitals has the same meaning
+    EXPECT_GT(reported, cases * 3 / 4) << name;  // the rest is harmless: keys ignore case
   }
 }
 
@@ -204,7 +204,7 @@ TEST_F(DamagedFiles, AMissingFileGivesNoCpuAway) {
   }
 }
 
-/// In the format from before files had a first line with a checksum.
+/// Files in the old format, without a first line with a checksum.
 TEST_F(DamagedFiles, OlderFilesAreReadOnceAndReplaced) {
   Image older = sound_;
   for (auto& [name, bytes] : older) {

@@ -1,4 +1,4 @@
-// Room for a pod that a node agent rejects: containers move, and the pod is admitted.
+// Makes room for a pod that a node agent rejects: containers move until it is admitted.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ std::function<std::chrono::steady_clock::time_point()> ticking() {
       [ticks = 0]() mutable { return std::chrono::steady_clock::time_point(nanoseconds(++ticks)); };
 }
 
-/// CPUs 1-3 of NUMA node 0 and 4-7 of NUMA node 1 are for pods, each on one NUMA node. 2-3 and 6-7
-/// are free: 'x' has CPU 1, 'y' has 4 and 5.
+/// Pods can have CPUs 1-3 (NUMA node 0) and 4-7 (NUMA node 1), each pod on one NUMA node. 'x' has
+/// CPU 1 and 'y' has 4-5, so 2-3 and 6-7 are free.
 class Defragment : public testing::Test {
  protected:
   Defragment() {
@@ -132,7 +132,7 @@ TEST_F(Defragment, SaysWhatNoMoveChanges) {
   EXPECT_TRUE(too_wide->plan.optimal);
   EXPECT_EQ(too_wide->room->limit->reason, "TopologyAffinityError");
 
-  // Shared CPUs are requested as well, but the managers assign none for them.
+  // Requests of shared containers count as well, although the managers assign them no CPUs.
   Container shared = guaranteed("a", 3);
   shared.resources.limits.clear();
   must_admit(*agent_, test::pod("shared", {shared}));

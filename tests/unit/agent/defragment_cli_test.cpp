@@ -161,7 +161,7 @@ TEST_F(DefragmentCli, SaysWhatIsImpossible) {
   EXPECT_TRUE(json.at("then").is_null());
 }
 
-/// Three CPUs on each NUMA node, of which a pod has two: neither node has two free ones.
+/// Each NUMA node has three CPUs for pods and a pod with two of them, so neither has two free.
 TEST_F(DefragmentCli, SaysWhetherTheSearchHasTriedEverything) {
   std::filesystem::remove_all(dir_ / "state");
   make_state(

@@ -53,7 +53,7 @@ class FullDisk : public testing::Test {
                     "--no-enforce",
                     command, disk.path()));
   }
-  /// Removes the snapshot, because opening would free its space.
+  /// Admits the first pod and removes the snapshot, whose space the next opening would free.
   void admit_first(const test::SmallDisk& disk) const {
     const Outcome admitted = agent(disk, "admit a.yaml");
     ASSERT_EQ(admitted.status, 0) << admitted.err;

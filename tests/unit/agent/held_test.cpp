@@ -74,7 +74,7 @@ PodSpec web() {
   return pod(kWeb, {container("front", 1, 64 * kMiB), container("back", 2, 96 * kMiB)});
 }
 
-/// The state directory of a node that a kubelet has run so far, and agents over it.
+/// The state directory of a node that a kubelet has run until now, and agents that open it.
 class KubeletNode : public testing::Test {
  protected:
   KubeletNode() {
@@ -206,7 +206,7 @@ TEST_F(KubeletNode, ReleasesOnePodOrAllUnknownOnesOnlyWhenAsked) {
   EXPECT_THAT(node_status(agent).value().held, IsEmpty());
 }
 
-/// A pod of the kubelet that no longer fits is rejected, and still runs.
+/// A kubelet's pod that no longer fits is rejected but still runs.
 TEST_F(KubeletNode, HoldsAPodThatItRejects) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Config config = kubelet_node().config();

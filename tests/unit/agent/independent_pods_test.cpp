@@ -10,7 +10,7 @@
 #include "pinfold/agent/status.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
-/// A failure for one pod affects only that pod: for each control file, each errno and both
+/// A failure for one pod affects only that pod: for each control file, each errno and both cgroup
 /// versions.
 namespace pinfold::agent {
 namespace {
@@ -151,7 +151,7 @@ TEST_P(IndependentPods, ARunningPodThatFailsFailsAlone) {
       EXPECT_THAT(report.remaining, Not(IsEmpty()));
       EXPECT_THAT(report.remaining, Each(StartsWith("podbad")));
       EXPECT_FALSE(world.is_pod_ok("bad"));
-      // Its CPUs are not exclusive, so it keeps CPUs from no other pod.
+      // Its CPUs are not exclusive, so no other pod waits for them.
       must_admit(agent, pod("best", {best_effort("c")}));
       must_admit(agent, pod("new", {guaranteed("c", 1)}));
       ASSERT_FALSE(
@@ -168,7 +168,7 @@ TEST_P(IndependentPods, ARunningPodThatFailsFailsAlone) {
   }
 }
 
-/// The one dependence between pods: CPUs that a container does not leave.
+/// The only dependency between pods: a container that keeps CPUs which another one needs.
 TEST_P(IndependentPods, OnlyThePodThatNeedsItsCpusWaits) {
   for (const int error : kErrors) {
     SCOPED_TRACE(std::strerror(error));
@@ -190,7 +190,7 @@ TEST_P(IndependentPods, OnlyThePodThatNeedsItsCpusWaits) {
   }
 }
 
-/// Does what a QoS agent does to a batch pod, or CPUWeight=idle of systemd.
+/// Sets cpu.idle, as a QoS agent does for a batch pod, or systemd for CPUWeight=idle.
 TEST_P(IndependentPods, AnIdlePodIsItsOwnProblem) {
   World world(GetParam());
   std::vector<std::string> log;

@@ -3,8 +3,8 @@
 #include "model_kernel.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
 
-/// A restart after a reconfiguration to another reserved CPU. Before it, container 'p1/c' had CPU 0
-/// exclusively; after it, CPU 0 is the shared pool.
+/// A restart after a reconfiguration that changes the reserved CPU. Before it, container 'p1/c' had
+/// CPU 0 exclusively; after it, CPU 0 is the shared pool.
 namespace pinfold::agent {
 namespace {
 
@@ -30,7 +30,7 @@ class InterruptedLayout : public testing::TestWithParam<enforce::CgroupVersion> 
     const auto applied = EnforcedLayout(kernel_.cgroups(), {}, nullptr).apply(on_shared_cpu);
     EXPECT_TRUE(applied.has_value()) << applied.error().message;
   }
-  /// Restarts the agent, which observes the kernel.
+  /// Applies the desired layout as a restarted agent does, and checks the kernel.
   void expect_applied() {
     const auto applied = EnforcedLayout(kernel_.cgroups(), {}, nullptr).apply(desired_);
     ASSERT_TRUE(applied.has_value()) << applied.error().message;
@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Cgroup, InterruptedLayout,
                            return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
                          });
 
-/// After a reboot, a first start made the group on the shared CPU and was killed.
+/// After a reboot, the agent's first start made the group on the shared CPU and was killed.
 TEST_P(InterruptedLayout, AGroupWithoutProcessesKeepsNoEarlierCpus) {
   add_to(desired_.layout, kFirst, {1}, Isolation::kContainer);
   add_to(desired_.layout, kSecond, {2, 3}, Isolation::kContainer);
@@ -65,7 +65,7 @@ TEST_P(InterruptedLayout, AContainerOnItsDesiredSharedCpusKeepsNoEarlierOnes) {
   expect_applied();
 }
 
-/// It has been running there since before the reconfiguration.
+/// The container has been running there since before the reconfiguration.
 TEST(ObservedIsolation, AContainerThatHasNotMovedYetKeepsItsEarlierCpus) {
   Layout desired;
   Layout earlier;

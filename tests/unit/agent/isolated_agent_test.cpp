@@ -33,7 +33,7 @@ class IsolatedByRuntime : public testing::Test {
                            world_.kernel.cgroups("pinfold"), std::move(options))
         .value();
   }
-  /// Makes the group of a pod's container beside the root, as a runtime does.
+  /// Makes the group of a pod's container next to the agent's root, as a runtime does.
   std::string make_group(const std::string& name) {
     const std::string group = "kubepods/pod" + name + "/c";
     world_.kernel.make_path(group);
@@ -46,7 +46,7 @@ class IsolatedByRuntime : public testing::Test {
     ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
     ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
   }
-  /// Admits a pod whose annotation demands the level, and starts its container.
+  /// Admits a pod whose annotation demands isolation, and adopts its container.
   void admit_demanding(NodeAgent& agent, const std::string& name, int cpus) {
     FromRuntime shown;
     shown.notes[PodUid(name)].quiet = QuietLevel::kIsolated;

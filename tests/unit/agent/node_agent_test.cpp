@@ -52,15 +52,15 @@ TEST_P(NodeAgentTest, AdmitsPodsAndReturnsTheirCpus) {
   EXPECT_EQ(world_.cpus("pods/c"), "0-7");
 }
 
-/// Returns how many of the log's lines from `begin` on begin with `start`.
+/// Counts the lines of `log`, from index `begin` on, that start with `start`.
 std::ptrdiff_t count_of(const std::vector<std::string>& log, std::size_t begin,
                         const std::string& start) {
   return std::count_if(log.begin() + static_cast<std::ptrdiff_t>(begin), log.end(),
                        [&](const std::string& line) { return line.starts_with(start); });
 }
 
-/// The containers of 250 pods that share CPUs make room for an exclusive one: a write for each
-/// container and each pod. The next shared pod changes, and reads, nothing of theirs.
+/// 250 pods with shared containers make room for an exclusive one: one write per container and per
+/// pod. The admission of another shared pod neither reads nor writes their groups.
 TEST_P(NodeAgentTest, WritesOnceToEachGroupThatChanges) {
   constexpr int kPods = 250;
   NodeAgent agent = world_.open();
@@ -221,8 +221,7 @@ TEST_P(NodeAgentTest, ReconcilesDriftAndThenFindsNone) {
   EXPECT_TRUE(reconcile(agent)->done.empty());
 }
 
-/// For every write that may fail: the decision remains, nothing overlaps, and reconcile completes
-/// it.
+/// Whichever write fails, the decision remains, nothing overlaps, and reconcile completes it.
 TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
   const PodSpec shared = pod("s", {best_effort("c")});
   const PodSpec exclusive = pod("x", {guaranteed("a", 2), test::half_a_cpu("b")});
@@ -234,9 +233,9 @@ TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
     world.kernel.writes_until_failure = fail_at;
     const auto outcome = agent.admit(exclusive);
     ASSERT_TRUE(outcome.has_value()) << fail_at << ": " << outcome.error().message;
-    if (!outcome->not_enforced) break;  // no write is left that could fail
+    if (!outcome->not_enforced) break;  // every write has failed once
     ++failures;
-    // If only values have failed, the state of the kernel is known.
+    // If only writes of values fail, the state of the kernel is known.
     const std::string& message = outcome->not_enforced->message;
     const bool is_value =
         message.find("cpuset.") == std::string::npos && message.find("create") == std::string::npos;

@@ -27,7 +27,7 @@ TEST(PodsFile, RoundTrips) {
   EXPECT_TRUE(read == state) << encode_pods(read);
 }
 
-/// For any change from one state to the next, the bytes equal those of a new encoder.
+/// After each change of the state, the bytes equal those of a new encoder.
 TEST(PodsEncoder, WritesWhatOneWithoutAPastWrites) {
   PodsEncoder encoder;
   AgentState state;
@@ -95,7 +95,7 @@ TEST(PodsFile, DetectsEveryDamagedByte) {
   }
 }
 
-/// In the format from before the file had a checksum.
+/// A file in the old format, without a checksum.
 TEST(PodsFile, ReadsAFileWithoutAChecksum) {
   AgentState state;
   state.node.pods = {{test::pod("x", {test::guaranteed("a", 2)}), {"a"}}};

@@ -9,7 +9,7 @@
 #include "../../support/run_program.hpp"
 #include "../../support/temp_dir.hpp"
 
-/// The profile that a command decides with, and what it reports about it.
+/// The profile with which a command decides, and what it reports about it.
 namespace pinfold {
 namespace {
 
@@ -98,8 +98,8 @@ TEST_F(ProfileCli, AsksTheKubeletOfTheSystemdUnit) {
               HasSubstr("--kubelet-binary unit: unit 'kubelet.service' not found"));
 }
 
-/// After the pod no CPU is shared: a kubelet does not start, and so does nothing that decides as
-/// it.
+/// The pod leaves no shared CPU. From that state a kubelet does not start, nor does Pinfold with a
+/// kubelet's profile.
 TEST_F(ProfileCli, SaysHowToLeaveAStateFromWhichItsKubeletDoesNotStart) {
   put("strict.yaml",
       "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"

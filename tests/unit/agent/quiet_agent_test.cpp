@@ -38,7 +38,7 @@ class QuietOfAgent : public testing::Test {
     };
     return world_.try_open({}, std::move(options)).value();
   }
-  /// Admits a pod that gets the CPUs 1 to 3.
+  /// Admits a pod that gets CPUs 1-3.
   static void admit(NodeAgent& agent) { must_admit(agent, pod("a", {guaranteed("c", 3)})); }
 
   quiet::KnobValues before_;

@@ -36,7 +36,7 @@ struct Row {
   const char* name;
   PodSpec again;
   const char* refusal;            ///< while its containers run; "": admitted
-  const char* without_processes;  ///< if nothing reports what runs (not enforced); "": admitted
+  const char* without_processes;  ///< not enforced: nothing shows what runs; "": admitted
 };
 
 std::vector<Row> rows() {
@@ -117,7 +117,7 @@ TEST(Readmission, WhereNothingIsEnforcedWhatWasStartedCountsAsRunning) {
   EXPECT_TRUE(agent->admit(pod("x", {guaranteed("a", 2)}))) << "it was removed";
 }
 
-/// A container runtime shows a resize only as another request of a container whose CPUs stay.
+/// A container runtime shows a resize only as a changed request of a container that keeps its CPUs.
 TEST(Readmission, OfAPodThatARuntimeShowsMayResizeButTakesNoCpus) {
   World world;
   NodeAgent agent = world.open();

@@ -17,7 +17,7 @@
 #include "pinfold/agent/status.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
-/// The agent's additions to the kubelet: offline CPUs, moved processes, partitions.
+/// What the agent handles and the kubelet does not: offline CPUs, moved processes, partitions.
 namespace pinfold::agent {
 namespace {
 
@@ -43,7 +43,7 @@ class ReconcileTest : public testing::TestWithParam<enforce::CgroupVersion> {
   World world_{GetParam()};
 };
 
-/// CPUs that become exclusive could leave the shared pool empty.
+/// New exclusive CPUs could leave the shared pool without an online CPU.
 TEST_P(ReconcileTest, OnlyWhatGetsExclusiveCpusWaitsForOfflineOnes) {
   {
     NodeAgent agent = world_.open();
@@ -59,7 +59,7 @@ TEST_P(ReconcileTest, OnlyWhatGetsExclusiveCpusWaitsForOfflineOnes) {
   EXPECT_EQ(agent.state().node.find(PodUid("y")), nullptr);
 }
 
-/// Curing the shortage alone would not help.
+/// Enough free CPUs alone would not help.
 TEST_P(ReconcileTest, ARejectionSaysThatCpusAreOffline) {
   NodeAgent agent = world_.open({5});
   std::vector<Trace> traces;
@@ -76,7 +76,7 @@ TEST_P(ReconcileTest, ARejectionSaysThatCpusAreOffline) {
   EXPECT_EQ(traces.front().facts.front().text, outcome.notes.front());
 }
 
-/// The pod has exclusive CPUs, its containers share them.
+/// The pod has exclusive CPUs, which its containers share.
 TEST_P(ReconcileTest, APodThatGetsExclusiveCpusWaitsForOfflineOnes) {
   Config config;
   config.topology_manager_policy = "best-effort";
@@ -130,7 +130,7 @@ TEST_P(ReconcileTest, ContainersLoseCpusThatAreOffline) {
   ASSERT_TRUE(agent.remove_container({PodUid("x"), "b"}, RunningProcesses::kRefuse).has_value());
 }
 
-/// With strict-cpu-reservation no set contains the reserved CPU.
+/// With strict-cpu-reservation the shared pool excludes the reserved CPU.
 TEST_P(ReconcileTest, WithoutASharedPoolContainersRunOnWhatIsExclusiveToNobody) {
   Config config;
   config.cpu_manager_policy_options = {{"strict-cpu-reservation", "true"}};
@@ -197,7 +197,7 @@ TEST(Reconcile, ReportsCpusThatAnAncestorGroupLacks) {
   EXPECT_THAT(reconcile(agent).value().remaining, IsEmpty());
 }
 
-/// A set without any online CPU would give it all CPUs of its parent, including those of others.
+/// A cpuset without online CPUs would give it all CPUs of its parent, including exclusive ones.
 TEST(Reconcile, AContainerThatLostItsOnlyCpuGetsTheSharedPool) {
   World world(enforce::CgroupVersion::kV2);
   NodeAgent agent = world.open();
@@ -234,7 +234,7 @@ class Sleeper {
   pid_t pid_;
 };
 
-/// With any name, and also inside a pod's group.
+/// Groups with any name, also inside a pod's group.
 TEST_P(ReconcileTest, GroupsOfOthersLeaveExclusiveCpus) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));  // 1-2
@@ -317,7 +317,7 @@ TEST(ReconcileV1, NamesARootWithoutCpus) {
   EXPECT_THAT(agent.find_drift().value(), ElementsAre("'/model': its cpuset.cpus is empty"));
 }
 
-/// A group that was made and never filled, as a crash can leave it.
+/// A crash can leave a group whose cpuset was never written.
 TEST(ReconcileV1, FillsAPodsGroupWithAnUnknownContainer) {
   World world(enforce::CgroupVersion::kV1);
   NodeAgent agent = world.open();
@@ -379,7 +379,7 @@ TEST_P(ReconcileTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups)
 TEST_P(ReconcileTest, APartitionStaysWhileItsPodChanges) {
   NodeAgent agent = world_.try_open(with(Partition::kIsolated)).value();
   must_admit(agent, pod("x", {guaranteed("a", 2), test::half_a_cpu("b")}));
-  must_admit(agent, pod("y", {guaranteed("a", 2)}));  // x/b, and so x, lose its CPUs
+  must_admit(agent, pod("y", {guaranteed("a", 2)}));  // x/b, and so x, lose these CPUs
   EXPECT_EQ(world_.cpus("podx"), GetParam() == enforce::CgroupVersion::kV2 ? "0,5-7" : "0-2,5-7");
   if (GetParam() == enforce::CgroupVersion::kV2) {
     EXPECT_THAT(agent.layout()->partition_problems(), IsEmpty());
@@ -436,7 +436,7 @@ INSTANTIATE_TEST_SUITE_P(BothVersions, ReconcileTest,
                            return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
                          });
 
-/// Returns a configuration in which pods get memory of one NUMA node; both nodes have room.
+/// Returns a configuration in which a pod gets memory of one NUMA node; both NUMA nodes have room.
 Config with_memory_manager() {
   Config config;
   config.topology_manager_policy = "single-numa-node";

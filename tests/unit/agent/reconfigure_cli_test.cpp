@@ -197,7 +197,7 @@ TEST_F(ReconfigureCli, StatusInAPipeKeepsRowsInOneLine) {
               HasSubstr("default/" + name + "  and-a-rather-long-name-of-a-container"));
 }
 
-/// A directory that so far only a kubelet has written.
+/// A directory that only a kubelet has written.
 TEST_F(ReconfigureCli, NeedsTheConfigurationOfAKubeletsDirectory) {
   std::filesystem::remove(dir_ / "state/.pinfold_node");
   const auto unknown = run("reconfigure --config new.yaml " + machine_);

@@ -30,11 +30,11 @@ using testing::IsEmpty;
 
 constexpr Profile kKubelets[] = {Profile::kKubelet136, Profile::kKubelet137, Profile::kKubelet138};
 
-/// A directory that a kubelet has run so far, and agents over it.
+/// The state directory of a kubelet, and agents that open it.
 class KubeletDirectory {
  public:
   explicit KubeletDirectory(const KubeletFiles& files) { put(files); }
-  /// Writes files as a kubelet does, without others.
+  /// Writes only the kubelet's two files.
   void put(const KubeletFiles& files) const {
     dir_.write(std::string(checkpoint::kCpuFileName), files.cpu.value());
     dir_.write(std::string(checkpoint::kMemoryFileName), files.memory.value());
@@ -58,8 +58,8 @@ class KubeletDirectory {
   test::TempDir dir_;
 };
 
-/// Expects the files of a kubelet with the configuration of `to`, which starts from them and leaves
-/// them unchanged. Returns the state that it then has.
+/// Expects that a kubelet with the configuration of `to` starts from the files and leaves them
+/// unchanged. Returns its state.
 NodeState started(const Node& to, const KubeletFiles& files) {
   const auto cpu = checkpoint::inspect_cpu(files.cpu.value()).value();
   const auto memory = checkpoint::inspect_memory(files.memory.value()).value();
@@ -93,7 +93,7 @@ std::vector<MemoryBlock> memory_of(const NodeState& state, const ContainerId& id
   return blocks == nullptr ? std::vector<MemoryBlock>() : *blocks;
 }
 
-/// Expects a kept container to have the same in the new files as in the old ones.
+/// Expects kept containers to have the same resources in the new files as in the old ones.
 void check_kept(const ReconfigurationPlan& plan, const NodeState& before, const NodeState& after) {
   for (const PlannedContainer& container : plan.containers) {
     const bool is_kept =
@@ -129,15 +129,15 @@ std::set<PodUid> rejected_by(const ReconfigurationPlan& plan) {
 }
 
 /// A started kubelet admits its pods again, except those that the new rules reject, and then a new
-/// one.
+/// pod.
 void admit_again(const ReconfigurationRow& row, const std::set<PodUid>& rejected, NodeState state) {
   const NodeState files = state;
-  // Resources named in the files are not released before each pod was admitted or has ended.
+  // Resources in the files are not released before each pod has been admitted or has ended.
   for (const ActivePod& pod : row.state.pods) state.held.insert(pod.spec.uid);
   for (const ActivePod& pod : row.state.pods) {
     const PodUid& uid = pod.spec.uid;
     if (rejected.contains(uid)) continue;
-    // With pod-level resources kubelets up to 1.37 take a second set: kubelet-compat.md.
+    // With pod-level resources kubelets up to 1.37 take a second set (see kubelet-compat.md).
     if (pod.spec.resources && row.to.config().quirks().readmitted_pod_takes_cpus_again) continue;
     Decision decision = decide(row.to, std::move(state), pod.spec);
     if (const auto* const why = std::get_if<Rejected>(&decision)) {
@@ -177,8 +177,8 @@ TEST(ReconfigureFiles, AKubeletStartsFromThemForEachRow) {
       ASSERT_TRUE(agent->checkpoint_journal());
       const NodeState state = started(row.to, directory.files());
       check_kept(planned->plan, row.state, state);
-      // Without their specs the rules cannot be applied; a plan that knows the pods says which they
-      // would reject.
+      // Without specs this plan cannot apply the rules; a plan with the specs shows the rejected
+      // pods.
       const auto known = pinfold::plan_reconfiguration(row.from, row.state, row.to);
       ASSERT_TRUE(known) << known.error().message;
       std::set<PodUid> rejected = not_allowed(*known);
@@ -229,7 +229,7 @@ TEST(ReconfigureFiles, GoToALaterKubeletAndBackUnchanged) {
   }
 }
 
-/// Pods admitted by a kubelet after a reconfiguration obstruct the way back.
+/// Pods that a kubelet admits after a reconfiguration prevent its undo.
 TEST(ReconfigureFiles, WhatAKubeletAdmittedSinceIsNotTakenBack) {
   const auto rows = test::ReconfigurationRows(Profile::kKubelet136).take();
   const auto row = std::find_if(rows.begin(), rows.end(), [](const ReconfigurationRow& one) {

@@ -58,7 +58,7 @@ class LiveNode {
   void change_machine() {
     kernel_.cpus = row_.to.machine().all_cpus();
     if (kernel_.version == CgroupVersion::kV2) return;
-    // cgroup v1 removes vanished CPUs from every group; the topmost group has all that exist.
+    // cgroup v1 removes vanished CPUs from every group; the topmost group has all existing CPUs.
     keep_existing_cpus(kernel_.root);
     kernel_.root.files.at("cpuset.cpus") = kernel_.cpus.to_string();
   }
@@ -85,7 +85,7 @@ class LiveNode {
   const LiveRow& row_;
   test::TempDir dir_;
   ModelKernel kernel_;
-  int next_process_ = 1'000'000'000;  ///< no process of this machine
+  int next_process_ = 1'000'000'000;  ///< above any real PID
 };
 
 /// Returns "" if no container of another pod runs on CPUs that are exclusive before and after, and
@@ -110,7 +110,7 @@ std::string fault(LiveNode& node, const ReconfigurationPlan& plan) {
   return "";
 }
 
-/// Pods to be removed must have ended first: nothing changes while one has processes.
+/// Pods to be removed must have ended first: nothing changes while one has a process.
 void expect_that_processes_prevent(LiveNode& node, NodeAgent& agent, const LiveRow& row,
                                    const ReconfigurationPlan& plan) {
   if (plan.evicted.empty()) return;
@@ -126,7 +126,7 @@ void expect_that_processes_prevent(LiveNode& node, NodeAgent& agent, const LiveR
   node.kernel().find(group)->processes.clear();
 }
 
-/// Either a kubelet fails to start with the new configuration, or Pinfold says what to do.
+/// A start with the new configuration either succeeds, or its error says what to do.
 void expect_that_a_start_says_why(LiveNode& node, const LiveRow& row) {
   const auto opened = node.open(row.to);
   if (opened) return;
@@ -188,7 +188,7 @@ void apply_all(CgroupVersion version) {
 TEST(ReconfigureLive, EachRowIsAppliedWithoutOverlapOnCgroupV2) { apply_all(CgroupVersion::kV2); }
 TEST(ReconfigureLive, EachRowIsAppliedWithoutOverlapOnCgroupV1) { apply_all(CgroupVersion::kV1); }
 
-/// CPUs that are temporarily offline do not make another machine: no plan uses them.
+/// CPUs that are temporarily offline do not change the machine, and no plan uses them.
 TEST(ReconfigureLive, NothingIsPlannedWhileCpusAreOffline) {
   const auto rows = test::ReconfigurationRows(Profile::kFixed).take();
   const LiveRow& row = rows.front();

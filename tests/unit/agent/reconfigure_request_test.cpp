@@ -1,4 +1,4 @@
-// Reconfiguration requests: what they consist of, and what becomes of the file.
+// Reconfiguration requests: their parts, and their effect on the configuration file.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 constexpr const char* kReservesOne = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
 constexpr const char* kReservesTwo = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n";
-/// One CPU is left.
+/// Leaves one CPU for pods.
 constexpr const char* kReservesSeven = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-6'\n";
 
 verbs::Reconfigure with_config(const std::string& text) {
@@ -135,7 +135,7 @@ TEST_F(ReconfigureRequests, PodsThatCannotStayNeedConsent) {
   EXPECT_EQ(world_.file("config.yaml"), "");
 }
 
-/// Like a client that does not know whether its first request was carried out.
+/// As from a client that does not know whether its first request was executed.
 TEST_F(ReconfigureRequests, ARepeatedRequestKeepsTheWayBack) {
   ASSERT_TRUE(verbs::reconfigure(agent_, with_config(kReservesTwo), {}));
   const auto again = verbs::reconfigure(agent_, with_config(kReservesTwo), {});

@@ -79,7 +79,7 @@ TEST_F(Reconfigure, TheNextStartHasTheNewStateAndTheNodeBefore) {
   EXPECT_EQ(earlier->cpu.checkpoint(), before_);
 }
 
-/// Two containers exchange their CPUs.
+/// Two containers swap their CPUs.
 TEST_F(Reconfigure, NeverGivesACpuToTwo) {
   NodeAgent agent = world_.open();
   const CpuSet own[] = {CpuSet{1, 2}, CpuSet{3, 4}};

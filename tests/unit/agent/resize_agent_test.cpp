@@ -1,4 +1,4 @@
-// Changes the number of exclusive CPUs of a running container.
+// Resizes: changes of the number of exclusive CPUs of a running container.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -42,8 +42,7 @@ TEST(PodStatus, NamesTheDirectoryOfAnAdoptedGroup) {
   EXPECT_TRUE(is_ok(status));
 }
 
-/// A runtime has shown the pod, which is admitted without its limits; the quotas are someone
-/// else's.
+/// A runtime shows pod 'x' without its limits, and another program sets a quota for 'y'.
 TEST(PodStatus, SaysWhyAPodIsSharedAndWhatThrottlesIt) {
   WorldWithGroup world;
   NodeAgent agent = world.open();
@@ -108,7 +107,7 @@ TEST(NodeStatus, ChangesNothing) {
   EXPECT_FALSE(looked_at.layout()->is_dirty());
 }
 
-/// A start registers adopted groups but writes to none.
+/// A start registers adopted groups but does not write to them.
 TEST(NodeAgent, WritesNothingToTheKernelWhenItStarts) {
   WorldWithGroup world;
   {

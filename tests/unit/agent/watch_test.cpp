@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 
-/// Runs one round for each answer; returns the wait after each.
+/// Runs one round per answer; returns the pause after each round.
 std::vector<milliseconds> pauses(const std::vector<bool>& answers, const WatchTimes& times) {
   std::vector<milliseconds> waited;
   std::size_t round = 0;

@@ -96,8 +96,8 @@ void check_admission(const TopologyManager& manager, const Node& node, const Jso
     const MergedHint merged = manager.merge(providers, {});
     EXPECT_EQ(merged.admit, !(refused && (pod_scope || name == last))) << describe(providers);
     (merged.admit ? tally.admitted : tally.refused) += 1;
-    // The draft option's choice depends on more than the hints; and when a pod is admitted again,
-    // not all containers start again, so the expectation lacks some.
+    // The draft option's choice depends on more than the hints. When a pod is admitted again, not
+    // all containers start again, so the expectation omits some.
     const Json started = expect.value("containers", Json::object());
     if (manager.options().prefer_most_allocated_numa_node || !started.contains(name)) continue;
     EXPECT_EQ(merged.best, node.hint(started.at(name).at("hint"))) << describe(providers);

@@ -98,7 +98,7 @@ std::vector<NaiveRules> all_rules(int nodes) {
       rules.nodes = nodes;
       rules.options.prefer_closest_numa_nodes = closest;
       rules.distances = flat_distances(nodes);
-      // Distant neighbours and one close pair, so that distances matter more than the lower mask.
+      // Some pairs are close and the others distant, so that distances outweigh the lower mask.
       for (std::size_t i = 0; i < rules.distances.size(); ++i) {
         for (std::size_t j = 0; j < rules.distances.size(); ++j) {
           if (i != j)

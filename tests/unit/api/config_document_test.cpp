@@ -226,7 +226,7 @@ TEST(ConfigDocument, ThatNamesAnotherFileIsAnError) {
   }
 }
 
-/// A part of a configuration that says nothing about a policy does not mean the default.
+/// A partial configuration that omits a policy does not select its default.
 TEST(ConfigDocument, LeavesPoliciesOpenIfItIsAPart) {
   const auto open = [](const char* text) {
     const auto parsed = parse_config(text);
@@ -629,7 +629,7 @@ TEST(ConfigDocument, TakesOnlyWhatIsSetFromALog) {
   const std::string thresholds =
       "eviction-hard=\"imagefs.available<15%,memory.available<100Mi,nodefs.available<10%,"
       "nodefs.inodesFree<5%\"";
-  // The file may set each of these.
+  // Flags with default values are skipped, because the file may set them.
   EXPECT_EQ(flags(logged({"config=\"/a.yaml\"", "cpu-manager-policy=\"none\"", thresholds,
                           "max-pods=\"110\"", "reserved-cpus=\"0-1\""})),
             (KubeletFlags{{"--config", "/a.yaml"}, {"--reserved-cpus", "0-1"}}));

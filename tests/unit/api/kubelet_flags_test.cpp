@@ -69,7 +69,7 @@ TEST(KubeletFlags, ThatPreventAStartAreErrors) {
   }
 }
 
-/// The values are those that a kubelet reads.
+/// Values are parsed as by a kubelet.
 TEST(KubeletFlags, HaveTheKubeletsSyntax) {
   const auto applied = [](const std::vector<std::string>& words) {
     json config = json::object();
@@ -209,7 +209,7 @@ TEST(KubeletFlags, ThatNoKubeletKnowsPreventItsStart) {
             "'--cpu-manager-policy'?");
 }
 
-/// A vendor's kubelet may have flags of its own, as GKE's has.
+/// A vendor's kubelet, such as GKE's, may have additional flags.
 TEST(KubeletFlags, OfAVendorAreAWarning) {
   const KubeletFlags flags = {{"--pod-sysctls", "net.core.somaxconn=1024"}, {"--v", "2"}};
   EXPECT_TRUE(check_flags(flags));
@@ -236,7 +236,7 @@ TEST(KubeletFlags, ThatWereRemovedPreventAStart) {
           "flags without effect here: --container-runtime-endpoint"));
 }
 
-/// The flags of kubelets up to 1.38, also those that are removed, and of their libraries.
+/// The flags of kubelets up to 1.38, including removed ones, and of their libraries.
 TEST(KubeletFlags, OfEachVersionAreKnown) {
   constexpr const char* kAll =
       "--add-dir-header --address --allowed-unsafe-sysctls --alsologtostderr --anonymous-auth "

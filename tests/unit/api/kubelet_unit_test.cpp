@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 using Texts = std::map<std::string, std::vector<std::string>>;
 
-/// Reads a unit and its drop-ins on a node with these files, by what EnvironmentFile= has.
+/// Reads a unit and its drop-ins. `files`: texts by the path or pattern in EnvironmentFile=.
 FlagsText read_texts(const std::vector<std::string>& texts, const Texts& files = {}) {
   const auto find = [&](const std::string& path) {
     const auto found = files.find(path);

@@ -173,7 +173,7 @@ TEST(PodDocuments, NameTheKindOfAnotherObjectAndWhatToPass) {
   EXPECT_EQ(parse_pod(spark).error().message, error);
 }
 
-/// An object of kubectl's, with the owner "KIND NAME" unless that is "".
+/// An object as printed by kubectl. `owner`: "KIND NAME", or "" without an owner.
 std::string object_of(const std::string& kind, const std::string& name, const std::string& owner) {
   const auto space = owner.find(' ');
   const std::string owners =
@@ -258,7 +258,7 @@ TEST(PodDocuments, DecideARejectedPodAnewIfAskedAboutIt) {
       << "it ran";
 }
 
-/// Whatever a program calls, a finished pod gets nothing.
+/// A finished pod gets no resources, whichever function reads it.
 TEST(PodDocuments, NoReaderOfOnePodReturnsAFinishedOne) {
   const std::string done = R"({"metadata": {"name": "a"}, "status": {"phase": "Failed"},
       "spec": {"containers": [{"name": "c"}]}})";
@@ -303,7 +303,7 @@ TEST(PodDocuments, NameTheFirstOfManyUnknownFields) {
     for (int i = 0; i < count; ++i) pod["spec"][fmt::format("field{}", i)] = 1;
     const auto read = read_pod(pod);
     ASSERT_FALSE(read) << count;
-    // The sixth is named if it is the last: "1 more" says less.
+    // The sixth field is named if it is the last one: "1 more" would say less.
     const int named = count > 6 ? 5 : count;
     for (int i = 0; i < count; ++i) {
       const auto at = read.error().message.find(fmt::format("field{}", i));
@@ -318,7 +318,7 @@ TEST(PodDocuments, HaveFieldsOfTheirTypes) {
   const struct {
     const char* pointer;
     nlohmann::json value;
-    const char* expected;  // "": as expected
+    const char* expected;  // "": the value is valid
   } cases[] = {
       {"/spec/priority", -2147483648LL, ""},
       {"/spec/priority", 2147483647, ""},
@@ -383,7 +383,7 @@ TEST(Amounts, SayWhatIsNeededAndWhereItIs) {
   EXPECT_EQ(describe(amounts), "needs 4 example.com/gpu; NUMA 0,2: 1 free, 2 held");
 }
 
-/// The search for the nearest name of each of 40,000 would take seconds.
+/// Searching the nearest name for each of 40,000 fields would take seconds.
 TEST(PodDocuments, OnlyTheFirstUnknownFieldsGetASuggestion) {
   std::string text = "kind: KubeletConfiguration\n";
   for (int i = 0; i < 60; ++i) text += fmt::format("cpuManagerPolicx{}: 1\n", i);

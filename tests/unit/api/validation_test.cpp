@@ -100,7 +100,7 @@ TEST(PodValidation, PodLevelResourcesAreCpuMemoryAndHugePages) {
 }
 
 TEST(PodValidation, PodLevelRequestsCoverTheContainers) {
-  // Two run at the same time: the sidecar and, while it starts, the init container.
+  // Two containers run at the same time: the sidecar and, during the start, the init container.
   EXPECT_THAT(violations_of("{resources: {requests: {cpu: 4}}, "
                             "initContainers: [{name: s, restartPolicy: Always, "
                             "resources: {limits: {cpu: 2}}}, "

@@ -138,7 +138,7 @@ TEST(Audit, ThreadsThatShareTheCpusOutAreNoFinding) {
   EXPECT_THAT(lines_of(audit(tree)), ElementsAre(kSandboxes));
 }
 
-/// The child is pinned on purpose; crun runs all processes in a group "container".
+/// The child is pinned on purpose. crun runs all processes in a subgroup "container".
 TEST(Audit, OnlyTheMainProcessOfAContainerIsAskedForItsAffinity) {
   const KubeletTree tree;
   tree.write_group(tree.web(), "2-3", "0-1", {1001, 1011});
@@ -155,7 +155,7 @@ TEST_P(AuditedNode, NamesAQuotaOfEveryGroupAbove) {
   const std::string root = pod.substr(0, pod.find('/'));
   tree.write_quota(pod, 100000, 34);
   tree.write_quota(root, 300000, 0);
-  tree.write_quota(tree.pod_group(KubeletTree::kLogUid, "burstable"), 50000, 9);  // may be
+  tree.write_quota(tree.pod_group(KubeletTree::kLogUid, "burstable"), 50000, 9);  // permitted
   const Report report = audit(tree);
   EXPECT_THAT(lines_of(report),
               ElementsAre(HasSubstr("warning quota " + pod +
@@ -203,10 +203,10 @@ TEST(Audit, DoesNotTakeAnotherProcessForTheFirstOne) {
       "run/containerd/io.containerd.runtime.v2.task/k8s.io/" + KubeletTree::web_id() + "/init.pid",
       "1001");
   tree.write_group(tree.web(), "2-3", "0-1", {});
-  tree.write_process(1001, 1, "cron", "0-1", "system.slice/cron.service");  // same pid
+  tree.write_process(1001, 1, "cron", "0-1", "system.slice/cron.service");  // a reused PID
   EXPECT_THAT(lines_of(audit(tree)), ElementsAre(kSandboxes));
   tree.write_process(90, 1, "containerd-shim", "0-1", "system.slice/containerd.service");
-  tree.write_process(1001, 90, "app", "0-1", "agent");  // with the machine's pid namespace
+  tree.write_process(1001, 90, "app", "0-1", "agent");  // in the machine's PID namespace
   EXPECT_THAT(lines_of(audit(tree)), Contains(HasSubstr("process-outside process 1001 (app)")));
 }
 
@@ -286,7 +286,7 @@ TEST(Audit, KnowsWhatAStoppedKubeletOfADistributionWouldRead) {
   }
 }
 
-/// Starting the other one would make a worker a server.
+/// Starting the other unit would turn a worker into a server.
 TEST(Audit, NamesTheUnitOfADistributionThatIsEnabledOrExists) {
   constexpr const char* kUnit = "[Service]\nExecStart=/usr/local/bin/rke2 agent\n";
   for (const bool has_both : {false, true}) {
@@ -569,7 +569,7 @@ TEST(Audit, CorrectsAnOverlapOfTheStateFileThere) {
       "systemctl stop kubelet && pinfold checkpoint repair --accept-loss --config / "
       "'/var/lib/kubelet'; systemctl start kubelet  # one of the two loses its CPUs");
   EXPECT_THAT(remedies_of(report, "state-overlap"), ElementsAre(is_repair));
-  EXPECT_THAT(remedies_of(report, "overlap"), ElementsAre(is_repair));  // of app by postgres
+  EXPECT_THAT(remedies_of(report, "overlap"), ElementsAre(is_repair));  // postgres overlaps app
 }
 
 TEST(Audit, CorrectsAnOverlapOfPodsWithPodLevelCpus) {
@@ -656,7 +656,7 @@ std::map<std::string, std::string> eviction_of(const KubeletTree& tree, std::str
       std::map<std::string, std::string>{{"error", "the default"}});
 }
 
-// A kubelet chooses its default thresholds when it has read its file, before it merges drop-ins.
+// A kubelet sets its default thresholds after it reads its file and before it merges drop-ins.
 TEST(Audit, TakesTheDefaultThresholdsBeforeDropIns) {
   using Thresholds = std::map<std::string, std::string>;
   const KubeletTree tree;

@@ -63,7 +63,7 @@ TEST(RancherConfig, IsPutTogetherFromFilesAndTheCommandLine) {
     merge_rancher(odd, json::parse(text));
     EXPECT_EQ(odd, RancherConfig{}) << text;
   }
-  // k3s makes texts of them, which are flags that no kubelet knows.
+  // k3s converts them to text, which gives flags that no kubelet knows.
   RancherConfig odd;
   merge_rancher(odd, json::parse(R"({"kubelet-arg": [1, null, {"a": "b"}]})"));
   EXPECT_EQ(odd.kubelet_args, (Words{"1", R"({"a":"b"})"}));

@@ -87,7 +87,7 @@ TEST_P(DoctorAilment, IsTheOnlyComplaint) {
   EXPECT_THAT(checks.front().remedy, HasSubstr(GetParam().remedy));
 }
 
-/// A machine with the setting `quiet` that has what it needs.
+/// A machine with the setting `quiet` and everything that it requires.
 std::vector<std::pair<std::string, std::string>> quiet_machine(
     const std::string& level = "system") {
   return {{"etc/pinfold/agent.yaml", "stateDir: /srv/pinfold\nquiet: " + level + "\n"},
@@ -418,9 +418,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Doctor, AcceptsWhatKeepsNothingFromContainers) {
   const DoctorTree tree;
-  // An isolcpus that only the running kernel's partitions explain.
+  // Isolated CPUs that come from cgroup partitions, not from isolcpus.
   tree.write("sys/devices/system/cpu/isolated", "4-5\n");
-  // Everything, nothing, reserved CPUs only, invalid partitions, Pinfold's own groups.
+  // Groups with all CPUs, none, or only reserved ones; invalid partitions; Pinfold's own groups.
   tree.write("sys/fs/cgroup/kubepods/cpuset.cpus", "0-7\n");
   tree.write("sys/fs/cgroup/kubepods/burstable/cpuset.cpus", "\n");
   tree.write("sys/fs/cgroup/system.slice/cpuset.cpus", "0\n");
@@ -541,7 +541,7 @@ TEST(Doctor, NamesTheFileAndUnitOfADistribution) {
             "edit '/etc/rancher/k3s/config.yaml', then: systemctl restart k3s");
 }
 
-/// A flag wins over the file, and a drop-in too.
+/// A flag overrides the file, and so does a drop-in.
 TEST(Doctor, NamesThePlaceThatDecides) {
   const DoctorTree tree;
   tree.write("proc/100/cmdline",
@@ -614,7 +614,7 @@ TEST(Doctor, SaysThatContainerdHidesHugePages) {
   }
 }
 
-/// The first words of what it says about the barrier; "" if nothing.
+/// The verdict about the barrier and its text; "" without one.
 std::string barrier_verdict(const DoctorTree& tree) {
   for (const Check& check : check_system(observe_doctor(tree))) {
     if (check.name == "barrier")

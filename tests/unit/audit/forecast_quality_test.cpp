@@ -9,7 +9,7 @@
 
 #include "forecast_series.hpp"
 
-/// How many of the random growths are announced in time, and how often nothing was behind an alarm.
+/// The share of random growths that are announced in time, and the rate of false alarms.
 /// docs/memory-forecast.md has the bounds; each test prints its figures.
 namespace pinfold::forecast {
 namespace {
@@ -24,17 +24,17 @@ using test::SeriesGroup;
 
 constexpr double kStep = 5;        // seconds between two samples
 constexpr double kHour = 3600;     // seconds
-constexpr double kLeastLead = 30;  // seconds between an alarm and the end
+constexpr double kLeastLead = 30;  // seconds from an alarm until the memory is used up
 const NodeSet kNodeOne{1};
 
-/// How a group grew until the memory was used up.
+/// How a group grows until the memory is used up.
 struct Growth {
   double fills_in = 0;  ///< seconds
   double jitter = 0;    ///< of each step
   double noise = 0;     ///< of everything else, bytes
 };
 
-/// Returns how many seconds before its end a growth was announced; negative: it was not.
+/// Returns how many seconds before its end a growth is announced; negative: it is not.
 double lead_of(const Growth& growth, Dice& dice) {
   const double free = dice.between(0.1, 0.9) * 16 * kGiB;
   const double step = free / growth.fills_in * kStep;
@@ -53,7 +53,7 @@ double lead_of(const Growth& growth, Dice& dice) {
   return series.alarms().empty() ? -1 : series.seconds() - series.alarms().front();
 }
 
-/// Returns the share of growths that were announced 30 s ahead.
+/// Returns the share of growths that are announced 30 s ahead.
 double recall(double fastest, double slowest) {
   constexpr int kGrowths = 500;
   Dice dice(7);
@@ -74,10 +74,11 @@ double recall(double fastest, double slowest) {
 TEST(ForecastQuality, AnnouncesGrowth30SecondsAhead) {
   EXPECT_GE(recall(60, 75), 0.95);
   EXPECT_GE(recall(75, 120), 0.99);
-  EXPECT_GE(recall(120, 600), 0.98);  // a slow one in little memory is lost in the noise
+  EXPECT_GE(recall(120, 600), 0.98);  // noise hides slow growth in little memory
 }
 
-/// Returns the number of alarms per hour. `left`: the available memory after so many seconds.
+/// Returns the number of alarms per hour. `make` returns a function from a time in seconds to the
+/// available memory then.
 double alarms_per_hour(const std::string& name,
                        const std::function<std::function<double(double)>(Dice&)>& make) {
   constexpr int kHours = 20;
@@ -127,7 +128,7 @@ TEST(ForecastQuality, ARandomWalkIsNoAlarm) {
             0.1);
 }
 
-/// Page cache: what is free falls to nothing, and what is available stays.
+/// Page cache: free memory drops to zero, but available memory stays.
 TEST(ForecastQuality, PageCacheIsNoAlarm) {
   EXPECT_EQ(alarms_per_hour("page cache, with writes that wait",
                             [](Dice& dice) {
@@ -139,7 +140,8 @@ TEST(ForecastQuality, PageCacheIsNoAlarm) {
             0);
 }
 
-/// Allocations of up to 60% of what is left, within 1 to 15 seconds, that stay for up to a minute.
+/// Allocations of up to 60% of the available memory within 1 to 15 seconds, kept for up to a
+/// minute.
 TEST(ForecastQuality, AShortBurstIsNoAlarm) {
   EXPECT_LE(alarms_per_hour("bursts of up to 15 s",
                             [](Dice& dice) {
@@ -159,7 +161,8 @@ TEST(ForecastQuality, AShortBurstIsNoAlarm) {
             0.1);
 }
 
-/// A garbage collector: half of what is left within five minutes or more, and all back at once.
+/// A garbage collector: uses half of the available memory within five minutes or more, then frees
+/// it all at once.
 TEST(ForecastQuality, ASlowSawtoothIsNoAlarm) {
   EXPECT_EQ(alarms_per_hour("garbage collection every 5 to 10 minutes",
                             [](Dice& dice) {
@@ -173,7 +176,7 @@ TEST(ForecastQuality, ASlowSawtoothIsNoAlarm) {
             0);
 }
 
-/// What cannot be told from growth until it stops: documented, not wanted.
+/// Cannot be distinguished from growth until it stops: documented, but not desired.
 TEST(ForecastQuality, ALongBurstIsOne) {
   EXPECT_GT(alarms_per_hour("bursts of 20 to 60 s",
                             [](Dice& dice) {

@@ -12,7 +12,7 @@
 #include "pinfold/forecast/episodes.hpp"
 #include "pinfold/forecast/forecast.hpp"
 
-/// Series of samples that no kernel has made.
+/// Synthetic series of samples.
 namespace pinfold::forecast::test {
 
 inline constexpr double kMiB = 1024.0 * 1024;
@@ -33,8 +33,7 @@ struct SeriesGroup {
 /// Feeds samples as a MemoryWatch does: groups are read only while a NUMA node falls.
 class Series {
  public:
-  /// A machine with NUMA nodes 0 and 1. Returns the forecasts after this sample, and keeps the
-  /// news.
+  /// Adds a sample of NUMA nodes 0 and 1. Returns the forecasts after it, and stores the news.
   const std::vector<Forecast>& add(double available0, double available1,
                                    const std::vector<SeriesGroup>& groups = {}) {
     now_ += kInterval;
@@ -56,7 +55,7 @@ class Series {
   }
 
   [[nodiscard]] const std::vector<EpisodeNews>& news() const { return news_; }
-  /// Seconds at which alarms began.
+  /// Times at which alarms began, in seconds.
   [[nodiscard]] const std::vector<double>& alarms() const { return alarms_; }
   [[nodiscard]] double seconds() const { return std::chrono::duration<double>(now_).count(); }
 
@@ -82,7 +81,7 @@ class Series {
   std::vector<double> alarms_;
 };
 
-/// Seeded, and the same with every standard library.
+/// Seeded random numbers, the same with every standard library.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : engine_(seed) {}
@@ -92,7 +91,7 @@ class Dice {
   }
   /// Returns a number around 0 with this standard deviation.
   [[nodiscard]] double noise(double deviation) {
-    double sum = 0;  // of twelve: nearly a normal distribution
+    double sum = 0;  // of twelve numbers: nearly a normal distribution
     for (int i = 0; i < 12; ++i) sum += between(-0.5, 0.5);
     return sum * deviation;
   }

@@ -24,8 +24,8 @@ using testing::IsEmpty;
 const NodeSet kOne{1};
 const NodeSet kBoth{0, 1};
 
-/// Samples of a group that grows by so much each second, until NUMA node 1 has `left` bytes. The
-/// other NUMA node has 10 GiB.
+/// Samples of a group that grows by `per_second` bytes each second until NUMA node 1 has `left`
+/// bytes available. NUMA node 0 has 10 GiB.
 std::vector<Forecast> grow(double per_second, double left, SeriesGroup group,
                            const std::vector<SeriesGroup>& others = {}) {
   constexpr int kSteps = 8;
@@ -66,7 +66,7 @@ TEST(Forecast, SaysIfTheGroupAlreadyWaits) {
 TEST(Forecast, NothingRunsOutIfTheGroupGoesOnElsewhere) {
   EXPECT_THAT(grow(120 * kMiB, 2 * kGiB, {"default/db/main", kBoth, 8 * kGiB}),
               testing::Each(testing::Field(&Forecast::numa_nodes, kBoth)));
-  // All memory of the machine lasts 102 s longer than that of NUMA node 1.
+  // The memory of both NUMA nodes lasts 102 s, that of NUMA node 1 alone 17 s.
   const auto all = grow(120 * kMiB, 2 * kGiB, {"default/db/main", kBoth, 8 * kGiB});
   ASSERT_EQ(all.size(), 1U);
   EXPECT_NEAR(all.front().in.count(), 12 * 1024 / 120.0, 1);
@@ -106,7 +106,7 @@ TEST(Forecast, ALaterLimitSavesNobody) {
 }
 
 TEST(Forecast, WhatGrowsNextToALimitedGroupUsesTheRest) {
-  // Both grow by 60Mi/s. One stops after 20 s; the other needs 20 s more for the rest.
+  // Both grow by 60Mi/s. One stops after 20 s; the other uses up the rest in another 20 s.
   Series series;
   std::vector<Forecast> last;
   const double step = 60 * kMiB * 5;
@@ -201,7 +201,7 @@ TEST(Episodes, AnAlarmSurvivesAShortPause) {
   EXPECT_THAT(episodes.look({one}, std::chrono::seconds(10)), IsEmpty());
   EXPECT_EQ(episodes.look({one}, std::chrono::seconds(15)).size(), 1U);
   EXPECT_THAT(episodes.look({}, std::chrono::seconds(35)), IsEmpty());
-  one.in = 1.5 * kAlarm;  // nearer than twice the alarm keeps it
+  one.in = 1.5 * kAlarm;  // below twice the alarm the episode continues
   EXPECT_THAT(episodes.look({one}, std::chrono::seconds(40)), IsEmpty());
   EXPECT_THAT(episodes.look({}, std::chrono::seconds(65)), IsEmpty());
   const auto news = episodes.look({}, std::chrono::seconds(70));

@@ -14,7 +14,7 @@ namespace {
 using enforce::NodeSet;
 using testing::HasSubstr;
 
-/// NUMA nodes 0 to 2, of which 2 has no memory; the kernel also has a number 3.
+/// NUMA nodes 0 to 2 are online, but 2 has no memory; 3 is possible but offline.
 NumaLists numa() { return {{0, 1, 2, 3}, {0, 1, 2}, {0, 1}}; }
 
 TEST(JudgeBinding, LimitsNothingThatNothingLimits) {
@@ -57,7 +57,7 @@ TEST(JudgeBinding, TheProcessCountsLast) {
   EXPECT_EQ(judge_binding(facts).limits.back().reason, BindingReason::kCgroup);
 }
 
-/// Reads the groups of a kubelet's node.
+/// Bindings read from the groups of a kubelet's node.
 class ReadBinding : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
   ReadBinding() : files_({Driver::kSystemd, GetParam(), test::Runtime::kContainerd}) {

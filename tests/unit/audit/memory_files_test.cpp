@@ -93,7 +93,7 @@ TEST(MinFree, IsInKilobytes) {
   EXPECT_EQ(parse_min_free("many\n"), 0U);
 }
 
-/// Files of a machine with two NUMA nodes and version 2.
+/// Files of a machine with two NUMA nodes and cgroup v2.
 class MemoryFiles : public testing::Test {
  protected:
   MemoryFiles() {
@@ -227,7 +227,7 @@ TEST_F(MemoryFiles, TheWatchReadsGroupsOnlyWhileANumaNodeFalls) {
   EXPECT_EQ(watch.numa().size(), 2U);
 }
 
-/// Reading files uses up free memory, but nothing that processes could get.
+/// Reading files uses up free memory, but not the memory available to processes.
 TEST_F(MemoryFiles, PageCacheRunsOutOfNothing) {
   MemoryWatch watch(dir_.path());
   for (int i = 0; i < 10; ++i) {

@@ -9,8 +9,7 @@
 namespace pinfold {
 namespace {
 
-/// Deletes letters of a text as long as it has all letters of `needed`. Returns how often it was
-/// tried.
+/// Deletes letters of `text` that leave all letters of `needed` in it. Returns the number of tries.
 int shorten(std::string& text, const std::string& needed) {
   int tries = 0;
   delete_runs(text.size(), [&](std::size_t begin, std::size_t end) {

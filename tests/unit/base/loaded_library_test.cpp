@@ -21,7 +21,7 @@ struct Math {
 
 int loads = 0;  // NOLINT(*-avoid-non-const-global-variables)
 
-/// Fails the first time.
+/// Fails at the first call.
 Result<Math> load_math() {
   PINFOLD_LET(const auto library, LoadedLibrary::open(++loads == 1 ? kAbsent : kMath));
   Math math{};

@@ -59,7 +59,7 @@ TEST(ReadFile, ASignalEndsNoReading) {
     EXPECT_EQ(::write(ends[1], "x", 1), 1);
     ::close(ends[1]);
   });
-  errno = EINTR;  // from an earlier call; the end of the file is not an error
+  errno = EINTR;  // left by an earlier call; the end of the file is not an error
   EXPECT_EQ(read_rest(ends[0], "pipe").value_or("none"), "x");
   writer.join();
   ::close(ends[0]);

@@ -97,14 +97,15 @@ KubeletFiles files_of_137() {
 }
 
 TEST(Convert, KubeletsThatLosePodEntriesDoNotStartFromTheFilesOf137) {
-  // The machine state outside `data` counts the pod, but these kubelets count the containers.
+  // The machine state outside `data` counts the pod's memory, but these kubelets count that of its
+  // containers.
   for (const Kubelet& kubelet :
        {Kubelet{35, false}, Kubelet{36, false}, Kubelet{36, true}, Kubelet{37, false}}) {
     const auto reading = read_memory(*files_of_137().memory, kubelet, "Static");
     EXPECT_TRUE(reading.reads()) << to_string(kubelet) << reading.error;
     EXPECT_NE(reading.start_error, "") << to_string(kubelet);
     EXPECT_TRUE(reading.state.pods.empty()) << to_string(kubelet);
-    // No container has CPU 7 of the pod.
+    // CPU 7 of the pod belongs to no container.
     const auto cpu = read_cpu(*files_of_137().cpu, kubelet, "static", {});
     EXPECT_EQ(cpu.start_error,
               "current set of available CPUs \"0-7\" doesn't match with CPUs in state \"0-6\"")

@@ -49,7 +49,8 @@ TEST(FileText, ComparesContents) {
   EXPECT_EQ(FileText("a", FileText("b")).text(), "ab");
 }
 
-/// Changes at random places, as pods that come and go, and at the front, as the shared pool.
+/// Changes at random places, as when pods come and go, and at the front, as when the shared pool
+/// changes.
 TEST(FileText, KeepsSumAndEditsRightWhileItsPartsChange) {
   std::mt19937 random(11);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same in every run
   const auto draw = [&](std::size_t below) {

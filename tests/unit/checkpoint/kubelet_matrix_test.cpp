@@ -14,7 +14,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// The same machine and configuration for all; only the profile and the gate differ.
+/// All nodes have the same machine and configuration; only the profile and the gate differ.
 Node matrix_node(const Kubelet& kubelet, std::optional<Profile> profile = std::nullopt) {
   Config config = test::with_memory_manager(test::aligning_config("best-effort", "pod"));
   config.feature_gates["PodLevelResourceManagers"] = kubelet.pod_level_gate;

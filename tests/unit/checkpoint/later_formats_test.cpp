@@ -39,7 +39,7 @@ TEST(CpuV4, HoldsItsFieldsTwice) {
   EXPECT_EQ(encode_cpu(cpu_sample(), "static", CpuFormat::kV4), kCpuV4);
 }
 
-// The form of the value is known from the sources of 1.37, its name is likely, and no kubelet that
+// The form of the value is known from the sources of 1.37. Its name is likely; no kubelet that
 // writes it has been observed.
 TEST(CpuV4, HasTheBaselinesOfResizes) {
   CpuCheckpoint state = cpu_sample();
@@ -278,7 +278,7 @@ TEST(CpuV4, DoesNotFallBackFromADamagedText) {
                        "character 'c' looking for beginning of object key string, please drain"));
 }
 
-/// The file with one change in its `data`, where each text comes last.
+/// Replaces the last occurrence of `from`, which is in the file's `data`.
 std::string with_wrong_data(std::string file, std::string_view from, std::string_view to) {
   return file.replace(file.rfind(from), from.size(), to);
 }

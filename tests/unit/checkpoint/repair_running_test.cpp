@@ -1,4 +1,4 @@
-// Lost assignments that the control groups of running containers show.
+// Recovers lost assignments from the cgroups of running containers.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Config static_cpus() {
   return config;
 }
 
-/// Also 1 GiB of NUMA node 0 is reserved.
+/// 1 GiB of NUMA node 0 is reserved, too.
 Config static_memory() { return test::with_memory_manager(static_cpus()); }
 
 /// `numa` NUMA nodes of 8 CPUs and 16 GiB.
@@ -38,7 +38,7 @@ Node node_with(const Config& config = static_cpus(), int numa = 2) {
   return Node::make(test::machine_of(shape), config).value();
 }
 
-/// A container "c" of a Guaranteed pod that the kubelet has a directory of.
+/// A container "c" of a Guaranteed pod for which the kubelet has a directory.
 RunningContainer running(const std::string& pod, const std::string& cpus,
                          const std::string& mems = "0-1") {
   return {.id = {PodUid(pod), "c"},
@@ -54,7 +54,7 @@ RunningContainer shared(const std::string& pod, const std::string& cpus) {
   return container;
 }
 
-/// A file with the pool and the container a/c on CPUs 2-3 that ends in the name of the next pod.
+/// A file with the pool and the container a/c on CPUs 2-3, cut off in the name of the next pod.
 std::string torn_before_b(const std::string& pool) {
   return R"({"policyName":"static","defaultCpuSet":")" + pool +
          R"(","entries":{"a":{"c":"2-3"},"b)";
@@ -108,7 +108,7 @@ TEST(RepairRunning, MakesAMissingFileAnew) {
               ElementsAre(ReadBack{"b/c", "cpu", "CPUs 4-5", "/cg/b/cpuset.cpus"},
                           ReadBack{"shared pool", "cpu", "CPUs 0-3,6-15", "/cg/s/cpuset.cpus"}));
   EXPECT_THAT(repaired.lost, IsEmpty());
-  // Containers that only share CPUs run on a new node, too.
+  // A container that only shares CPUs needs no repair on a new node.
   EXPECT_FALSE(repair(node_with(), {}, {}, {.running = {running("b", "0-15")}}).files.cpu);
 }
 
@@ -133,7 +133,7 @@ TEST(RepairRunning, TakesTheCpusThatAPodOrItsLimitAsksFor) {
   EXPECT_THAT(repaired.lost, IsEmpty());
 }
 
-/// What the kernel shows of b/c, and why it is no proof of its CPUs 4-5.
+/// A change of the observations, and why they no longer prove that b/c has CPUs 4-5.
 struct Uncertain {
   std::function<void(OtherFiles&)> change;
   std::string why;
@@ -144,7 +144,7 @@ TEST(RepairRunning, NamesWhatIsNotCertainAndTakesNothing) {
     others.running.push_back(std::move(container));
   };
   const auto asks = [](OtherFiles& others, const std::string& cpus) {
-    // Another lost pod, so that the CPUs in no set do not leave one possibility.
+    // Two lost pods, so that the CPUs in no set allow more than one assignment.
     others.pods = {test::pod("b", {{"cpu", cpus}, {"memory", "1Gi"}}),
                    test::pod("z", kTwoCpusAndMemory)};
   };
@@ -204,7 +204,7 @@ TEST(RepairRunning, SaysNothingOfContainersThatShare) {
             (std::vector<Note>{{"cpu_manager_state",
                                 "CPUs 4-5: their assignments are unreadable; now in the shared "
                                 "pool"}}));
-  // If every CPU is accounted for, a container with other CPUs than its limit has lost none.
+  // If every CPU is accounted for, a container whose CPUs do not match its limit has lost none.
   RunningContainer whole = running("w", "0-1,4-15");
   whole.limit_milli_cpu = 2000;
   EXPECT_THAT(repair(node_with(), {torn_before_b("0-1,4-15"), {}}, {}, {.running = {whole}}).lost,
@@ -237,14 +237,14 @@ TEST(RepairRunning, TakesThePodLevelReservationOfAllContainers) {
   EXPECT_EQ(repaired_cpus(repaired, "b"), "4-5");
   EXPECT_EQ(repaired_cpu(repaired).pods.at(PodUid("b")).to_string(), "4-7");
   EXPECT_THAT(repaired.lost, IsEmpty());
-  others.running.pop_back();  // d does not run, so two CPUs of the pod are not seen
+  others.running.pop_back();  // d does not run, so two CPUs of the pod are not observed
   const auto lost = repair(node_with(of_pods), {torn, {}}, {}, others);
   EXPECT_TRUE(mentions(lost.lost, "b/c", "the CPUs of its pod are not certain"));
   EXPECT_THAT(lost.read_back, IsEmpty());
 }
 
-/// The memory file of pods with 1 GiB each on the NUMA nodes given, one container "c" each, cut off
-/// before the pod b.
+/// The memory file of pods with one container "c" of 1 GiB on the given NUMA node, cut off before
+/// the pod b.
 std::string torn_memory_file(const std::map<std::string, std::int32_t>& pods) {
   MemoryState state;
   (void)node_with(static_memory()).memory().start(state);

@@ -12,7 +12,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// Two NUMA nodes of 8 CPUs and 16 GiB; CPU 0 and 1 GiB of node 0 are reserved.
+/// Two NUMA nodes of 8 CPUs and 16 GiB; CPU 0 and 1 GiB of NUMA node 0 are reserved.
 Node node() {
   Config config = test::with_memory_manager(test::aligning_config("best-effort"));
   config.profile = Profile::kKubelet136;
@@ -249,7 +249,7 @@ TEST(Repair, TakesAWrongSumOfTheDataForDamage) {
       (std::vector<Note>{{"a/c", "its baseline cannot be read: a resize keeps all its CPUs"}}));
 }
 
-/// A resize needs the baseline of every container there.
+/// A resize requires that the baseline is part of the container's CPUs.
 TEST(Repair, ReplacesABaselineThatIsNotAmongTheCpus) {
   CpuCheckpoint state = with_baselines();
   state.baselines[{PodUid("a"), "c"}] = CpuSet::range(2, 7);
@@ -259,7 +259,7 @@ TEST(Repair, ReplacesABaselineThatIsNotAmongTheCpus) {
   EXPECT_EQ(cpu_of(repaired).baselines.find({PodUid("a"), "c"})->to_string(), "2-5");
 }
 
-/// Without the gate a kubelet carries the baselines that it reads.
+/// Without the gate a kubelet keeps the baselines that it reads.
 TEST(Repair, NamesABaselineThatIsTornAlsoWithoutTheGate) {
   const std::string file = encode_cpu(with_baselines(), "static", CpuFormat::kV4);
   const std::string torn = file.substr(0, file.find("baselines") + 12);
@@ -342,14 +342,14 @@ TEST(Repair, AByteOrderMarkIsRemoved) {
   EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "begins with a byte order mark"));
 }
 
-/// The CPU file of "a/c" on 2-3 and "b/c" on 4-5, cut off inside of "b".
+/// The CPU file of "a/c" on CPUs 2-3 and "b/c" on 4-5, cut off within "b".
 std::string torn_cpu_file() {
   std::string torn = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
   torn.resize(torn.find("-5"));
   return torn;
 }
 
-/// The memory file of pods with 1 GiB each on the NUMA nodes given, one container "c" each.
+/// The memory file of pods with one container "c" of 1 GiB on the given NUMA node.
 std::string memory_file(const std::map<std::string, std::int32_t>& pods) {
   MemoryState state;
   (void)node().memory().start(state);
@@ -529,7 +529,7 @@ TEST(Repair, WritesPodLevelMemoryInAVersionThatTheKubeletReads) {
   state.pods[PodUid("a")] = blocks;
   take_blocks(state.machine_state, blocks);
   const KubeletFiles files{{}, encode_memory(state, "Static", MemoryFormat::kV3)};
-  // Kubelet 1.36 reads the containers and counts their memory twice.
+  // Kubelet 1.36 reads the containers, but counts their memory twice.
   EXPECT_FALSE(would_start(pod_level, files, {}));
   const auto repaired = repair(pod_level, files, {}, {});
   EXPECT_TRUE(mentions(repaired.done, "memory_manager_state", "is V3, "));

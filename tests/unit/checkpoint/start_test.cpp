@@ -18,7 +18,7 @@ TEST(Start, MakesMissingFilesAndThenKeepsThem) {
   ASSERT_TRUE(first);
   ASSERT_TRUE(files.cpu && files.memory);
   EXPECT_EQ(files, encode_files(static_node(), *first));
-  // Other bytes for the same state: a file is written only if the state changes.
+  // The bytes differ but the state does not; a file is written only if the state changes.
   files.cpu->push_back('\n');
   files.memory->push_back('\n');
   const KubeletFiles before = files;

@@ -17,10 +17,10 @@ Rig rig(const Options& options = {}, const NodeReservation& reservation = reserv
 
 TEST(CpuAllocate, PacksWholeSocketsThenCoresThenThreads) {
   Rig r = rig();
-  EXPECT_EQ(r.admit("a", 1), "8");          // the rest of a core that is partly used
+  EXPECT_EQ(r.admit("a", 1), "8");          // the free thread of a partly used core
   EXPECT_EQ(r.admit("b", 8), "4-7,12-15");  // a whole socket
   EXPECT_EQ(r.admit("c", 3), "1-2,9");      // a whole core and a thread
-  EXPECT_EQ(r.admit("d", 1), "10");         // again the rest of a core
+  EXPECT_EQ(r.admit("d", 1), "10");         // again the free thread of a core
   EXPECT_EQ(r.state.default_set.to_string(), "0,3,11");
 }
 
@@ -71,7 +71,8 @@ TEST(CpuAllocate, InitContainersLeaveTheirCpusToThePod) {
   EXPECT_EQ(r.admit("b", 1), "8") << "not from the init container of another pod";
 }
 
-/// A kubelet admits running pods again after a restart, which forgets what is reusable.
+/// After a restart a kubelet admits running pods again, but no longer knows which CPUs are
+/// reusable.
 TEST(CpuAllocate, InitContainersThatHaveCpusLeaveThemToThePodAfterARestart) {
   Rig r = rig();
   const PodSpec pod =

@@ -42,8 +42,8 @@ TEST(CpuQuirks, StartWithAnEmptySharedPoolStillNeedsEveryCpu) {
 }
 
 TEST(CpuQuirks, BestNumaCombinationOverwritten) {
-  // Eight nodes of eight CPUs; 48 CPUs need six nodes. The choice 0-5 is the first of many equal
-  // ones, and its sixth member is in an array that later choices write to.
+  // Eight NUMA nodes of eight CPUs; 48 CPUs need six of them. The choice 0-5 is the first of many
+  // equal ones, and its sixth member is in an array that later choices overwrite.
   const auto taken = [](Profile profile) {
     Rig r(machine_of(Shape{.sockets = 2, .numa_per_socket = 4}),
           static_policy({{"distribute-cpus-across-numa", "true"}}, profile), reserve_set({0}));
@@ -54,8 +54,8 @@ TEST(CpuQuirks, BestNumaCombinationOverwritten) {
 }
 
 TEST(CpuQuirks, AlignBySocketIgnoredInDistribution) {
-  // Two nodes of four CPUs on each socket, with 3 4 3 4 of them free. The fullest nodes, which
-  // leave the machine most balanced, are on two sockets.
+  // Each socket has two NUMA nodes of four CPUs, with 3, 4, 3 and 4 of them free. The NUMA nodes
+  // that leave the machine most balanced, those with 4, are on two sockets.
   const auto taken = [](Profile profile) {
     Rig r(machine_of(Shape{.sockets = 2, .numa_per_socket = 2, .threads = 1}),
           static_policy({{"distribute-cpus-across-numa", "true"}, {"align-by-socket", "true"}},
@@ -145,7 +145,7 @@ TEST(CpuQuirks, SpanningGroupTakenTwice) {
   EXPECT_EQ(taken(kFixed), "1-6,8-9");
 }
 
-/// CPUs of one core each, in the sockets and NUMA nodes given for each CPU.
+/// A machine with one CPU per core; `cpus` has the socket and NUMA node of each.
 Machine crossed_machine(std::initializer_list<std::pair<int, int>> cpus) {
   MachineDescription description;
   for (const auto& [socket, numa] : cpus) {
@@ -161,7 +161,7 @@ Machine crossed_machine(std::initializer_list<std::pair<int, int>> cpus) {
 }
 
 TEST(CpuQuirks, NumaNodeThatSpansSocketsCountsOnce) {
-  // NUMA node 1 is on both sockets, and so listed under both.
+  // NUMA node 1 is on both sockets, so it is listed under both.
   const auto taken = [](Profile profile, int count) {
     Rig r(crossed_machine({{0, 0}, {0, 0}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, {1, 2}, {1, 2}}),
           static_policy({{"distribute-cpus-across-numa", "true"}}, profile), reserve_set({0}));

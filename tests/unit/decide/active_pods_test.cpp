@@ -90,7 +90,7 @@ TEST(ActivePods, ListTheChangesFromAnotherState) {
   EXPECT_EQ(text, "+aa -b c ");
 }
 
-/// A check that looks only at what has changed since the last one finds the same as a full one.
+/// A check of only what has changed since the last check finds the same as a full one.
 TEST(ReleaseStale, FindsTheSameWithoutItsLastCheck) {
   std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same in every run
   const auto draw = [&](int most) { return std::uniform_int_distribution(0, most)(random); };
@@ -110,7 +110,7 @@ TEST(ReleaseStale, FindsTheSameWithoutItsLastCheck) {
       } else if (kind == 2) {
         state = remove_pod(node, state, uid);
       } else if (kind == 3 && state.find(uid) != nullptr) {
-        state.pods.erase(state.pods.find(uid));  // as if another program had removed it
+        state.pods.erase(state.pods.find(uid));  // as if removed by another program
         if (draw(1) == 0) state.held.insert(uid);
       } else {
         state.held.erase(uid);

@@ -165,10 +165,10 @@ TEST(Decide, ChecksRequestsAfterTheManagersIfAsked) {
     const auto& rejected = std::get<Rejected>(decision);
     EXPECT_EQ(rejected.why.reason, "OutOfcpu");
     EXPECT_EQ(rejected.why.message, message);
-    // The kubelet's managers have already allocated, and release with the next admission.
+    // The kubelet's managers have already allocated; they release at the next admission.
     EXPECT_EQ(rejected.next.cpu.assignments.contains(pinned.uid), profile == Profile::kKubelet136);
     EXPECT_EQ(rejected.next.find(pinned.uid), nullptr);
-    // For a pod that the managers reject, the reason is theirs.
+    // If the managers reject the pod, the reason is theirs.
     const Decision large = with(before, test::pod("large", {{"cpu", "16"}, {"memory", "1Gi"}}));
     EXPECT_EQ(std::get<Rejected>(large).why.reason, "UnexpectedAdmissionError");
   }

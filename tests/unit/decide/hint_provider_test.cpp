@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kSeat = "example.com/seat";
 
-/// One seat on NUMA node 1. Its state is the container that holds it: "uid/container".
+/// A single seat on NUMA node 1. The state is the container that holds it: "uid/container".
 class OneSeat : public HintProvider {
  public:
   explicit OneSeat(std::string name) : name_(std::move(name)) {}

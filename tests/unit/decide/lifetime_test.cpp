@@ -1,4 +1,4 @@
-// The end of assignments: what the kubelet releases late, and the profile `fixed` immediately.
+// The end of assignments, which the kubelet releases late and the profile `fixed` immediately.
 
 #include <gtest/gtest.h>
 
@@ -87,8 +87,8 @@ TEST(DecideQuirks, RemovedPodKeepsUnstartedContainers) {
 
 TEST(DecideQuirks, PolicyNoneReleasesStaleLate) {
   Kubelet kubelet({}, config_of(Profile::kKubelet136));
-  // There is no memory for the second container: the first one keeps CPUs and memory of a rejected
-  // pod.
+  // There is no memory for the second container, so the first one keeps CPUs and memory although
+  // its pod is rejected.
   ASSERT_FALSE(kubelet.admit(pod_of("a", {container("c1", {{"cpu", "1"}, {"memory", "1Gi"}}),
                                           container("c2", {{"cpu", "1"}, {"memory", "99Gi"}})})));
   // The CPU manager cleans up and rejects, so the memory manager is not called.

@@ -77,7 +77,7 @@ TEST(PodLimits, BindOnlyIfEveryContainerHasOne) {
   EXPECT_EQ(place(node, pod).pod.memory_limit, std::nullopt);
 }
 
-/// The kubelet adds up sidecars: after one with a limit the others need none.
+/// The kubelet adds up sidecars: after one with a limit the next ones need none.
 TEST(PodLimits, OfSidecarsCountForThoseAfterThem) {
   const Node node = node_of("cpuManagerPolicy: none");
   const auto memory_limit = [&](std::vector<ContainerKind> kinds, std::size_t without) {

@@ -10,8 +10,8 @@
 #include "pinfold/decide/node.hpp"
 #include "pinfold/memory/count_again.hpp"
 
-/// memory-drift-tolerance (KEP-6232): inputs and results are those of the tests of
-/// kubernetes#140473 and #142121, as far as they can be read.
+/// memory-drift-tolerance (KEP-6232). Inputs and results come from the tests of kubernetes#140473
+/// and #142121, as far as they are readable.
 namespace pinfold {
 namespace {
 
@@ -102,7 +102,8 @@ Machine machine_of(std::uint64_t first, std::uint64_t second, std::uint64_t huge
 
 class MemoryDrift : public testing::Test {
  protected:
-  /// Starts the manager on a state that an earlier start on `before` and these blocks left.
+  /// Starts the manager on `after`, with the state that a start on `before` with these blocks
+  /// leaves.
   [[nodiscard]] std::string restart(const Machine& before, const Machine& after,
                                     const std::vector<MemoryBlock>& blocks,
                                     const std::string& tolerance) {
@@ -150,7 +151,7 @@ TEST_F(MemoryDrift, CountsAgainOnTheNewSizes) {
   EXPECT_TRUE(node.memory().start(state_)) << "a later start needs no tolerance";
 }
 
-/// How much each NUMA node gives to an assignment over both can change; their sum does not.
+/// The share of each NUMA node in an assignment over both can change; the sum does not.
 TEST_F(MemoryDrift, SplitsAnAssignmentOverNumaNodesAnew) {
   ASSERT_EQ(restart(machine_of(16 * kGi, 16 * kGi), machine_of(16 * kGi - kMi, 16 * kGi),
                     {{{0, 1}, "memory", 20 * kGi}}, "64Mi"),

@@ -27,7 +27,7 @@ Config configured(Profile profile, std::optional<double> factor, const std::stri
   return config;
 }
 
-/// A container that requests at least this much memory and may use at most that; "": no amount.
+/// A container with this memory request and limit; "": none.
 Container memory(const std::string& request, const std::string& limit) {
   Container container;
   container.name = "c";
@@ -81,7 +81,7 @@ TEST(MemoryQosTest, ThrottlesBetweenRequestAndLimit) {
   }
 }
 
-/// Without a limit the node's memory counts; eviction thresholds are part of it.
+/// Without a limit the node's allocatable memory counts, including the eviction thresholds.
 TEST(MemoryQosTest, TakesTheNodeWithoutALimit) {
   Config config = configured(Profile::kKubelet137, 0.5);
   config.kube_reserved["memory"] = "1Gi";

@@ -128,7 +128,7 @@ TEST(NodeMake, FailsAsTheKubeletDoes) {
 }
 
 TEST(NodeMake, AcceptsEveryGateOfTheKubelet) {
-  // Of every kind: for all features of a stage, of the kubelet, of other components, stable ones.
+  // Gates of every kind: for a whole stage, of the kubelet, of other components, and stable ones.
   const auto node = try_node(
       "featureGates: {AllAlpha: false, AllBeta: true, PodLevelResources: true, WatchList: true, "
       "DRAExtendedResource: true, ContextualLogging: true, SidecarContainers: true, "

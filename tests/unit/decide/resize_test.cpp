@@ -17,7 +17,7 @@ ResizeRequest to(const std::string& cpus, const std::string& container = "c1") {
   return {{PodUid("a"), container}, Quantity::parse(cpus).value()};
 }
 
-/// The pod "a" with 2 CPUs in c1, and what the test adds.
+/// The pod "a" with 2 CPUs in c1, and `others`.
 NodeState with_pods(const Node& node, const std::vector<PodSpec>& others = {}) {
   NodeState state = empty_state(node);
   std::vector<PodSpec> pods = {pod_of("a", {{"2", "1Gi"}})};
@@ -132,7 +132,7 @@ TEST(ResizeDecision, IsInfeasibleForKubeletsWithoutIt) {
     const NotResized no = refused(node, with_pods(node), to("3"));
     EXPECT_EQ(no.reason, ResizeReason::kInfeasible) << config;
     EXPECT_EQ(no.why.message, kMessage) << config;
-    // That kubelet does not look at the amount.
+    // That kubelet ignores the amount.
     const NodeState shared = with_pods(node, {pod_of("b", {{"500m", "1Gi"}})});
     const ResizeRequest stays{{PodUid("b"), "c1"}, Quantity::parse("600m").value()};
     EXPECT_EQ(refused(node, shared, stays).why.message, kMessage) << config;
@@ -173,13 +173,13 @@ TEST(ResizeDecision, IsDeferredIfOtherPodsAreInTheWay) {
   EXPECT_EQ(later.reason, ResizeReason::kDeferred);
   EXPECT_EQ(later.why.reason, "TopologyAffinityError");
   EXPECT_EQ(refused(node, state, to("4")).reason, ResizeReason::kInfeasible);
-  // Also if the requests of all pods do not fit either.
+  // Even if the requests of all pods do not fit either.
   const NotResized never = refused(node, state, to("7"));
   EXPECT_EQ(never.reason, ResizeReason::kInfeasible);
   EXPECT_EQ(never.why.reason, "TopologyAffinityError");
   state = remove_pod(node, std::move(state), PodUid("b"));
   EXPECT_EQ(cpus_in(resized(node, state, to("3")).next), "1-3");
-  // A held pod is in the way, too.
+  // A held pod blocks the resize, too.
   NodeState held = with_pods(node, {pod_of("b", {{"1", "1Gi"}})});
   held.pods.erase(held.pods.find(PodUid("b")));
   held.held.insert(PodUid("b"));
@@ -265,7 +265,7 @@ TEST(ResizeDecision, LeavesCpusOfInitContainersOutOfTheSharedPool) {
   EXPECT_TRUE(node.cpu().start(cpu));
 }
 
-/// A kubelet compares amounts before it asks whether it resizes such a pod.
+/// A kubelet compares amounts before it checks whether it supports the resize.
 TEST(ResizeDecision, ChangesNothingForTheSameNumber) {
   for (const char* const profile : {"fixed", "kubelet-1.36", "kubelet-1.37", "kubelet-1.38"}) {
     const Node node = node_of(kResizable + std::string("pinfold: {profile: ") + profile + "}\n");

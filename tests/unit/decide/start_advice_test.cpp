@@ -44,7 +44,7 @@ std::string advice_for(const char* text) {
   return advice ? to_string(*advice) : "";
 }
 
-/// Expects members of a KubeletConfiguration, all of which are known.
+/// Expects `write` to contain only known members of a KubeletConfiguration; returns them.
 nlohmann::json expect_members(const std::string& write) {
   auto members = parse_document("{" + write + "}");
   EXPECT_TRUE(members) << write;
@@ -116,12 +116,12 @@ constexpr const char* kAligned =
     "featureGates: {TopologyManagerPolicyAlphaOptions: true}\n";
 
 struct Refused {
-  const char* before;  ///< settings that matter for it
+  const char* before;  ///< settings that affect the result
   const char* wrong;
   const char* write;  ///< a part of the advice
 };
 
-/// What a distribution adds may be the reservation that is missing.
+/// A distribution may add the missing reservation.
 TEST(StartAdvice, NamesTheCompleteConfigurationInsteadOfAReservation) {
   for (const char* const part :
        {"kubeletConfig: {cpuManagerPolicy: static}", "cpuManagerPolicy: static\npodMaxPids: 100",
@@ -314,7 +314,7 @@ TEST(StartAdvice, NamesEveryRefusalAtOnce) {
                     HasSubstr("; write: topologyManagerScope: pod")));
 }
 
-/// The remedy for a policy that nobody can guess is not to turn the manager off.
+/// For an unrecognizable policy the advice is not to turn the manager off.
 TEST(StartAdvice, ListsThePoliciesIfNoneIsSimilar) {
   for (const auto& [wrong, expected] : {
            std::pair("cpuManagerPolicy: dynamic",
@@ -401,7 +401,7 @@ TEST(StartAdvice, AllowsTheNumaNodesOfTheMachine) {
               HasSubstr("write: topologyManagerPolicyOptions: {}"));
 }
 
-/// Faulty and sound values of the fields that can prevent a start.
+/// Valid and invalid values of the fields that can prevent a start.
 const std::map<std::string, std::vector<std::string>> kValues = {
     {"cpuManagerPolicy", {"static", "none", "Static"}},
     {"cpuManagerPolicyOptions",
@@ -480,7 +480,7 @@ std::optional<StartError> start_error(const Machine& machine, const Config& conf
   return checked ? std::nullopt : std::optional(checked.error());
 }
 
-/// A configuration in the places from which a kubelet takes it.
+/// A configuration, distributed over the places that a kubelet reads.
 struct Places {
   nlohmann::json file = nlohmann::json::object();
   nlohmann::json drop_in = nlohmann::json::object();
@@ -526,7 +526,7 @@ struct Places {
   }
 };
 
-/// A flag wins over a file, and the members of files are merged.
+/// A flag overrides files, and the members of files are merged.
 TEST(StartAdvice, IsTrueWhereEachSettingIs) {
   int passed = 0;
   int left_out = 0;

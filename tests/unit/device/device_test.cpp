@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kGpu = "example.com/gpu";
 constexpr const char* kPlain = "example.com/plain";
 
-/// Nodes with one CPU each.
+/// NUMA nodes with one CPU each.
 MachineDescription one_cpu_nodes(std::int32_t count) {
   MachineDescription description;
   for (std::int32_t id = 0; id < count; ++id) {
@@ -23,8 +23,8 @@ MachineDescription one_cpu_nodes(std::int32_t count) {
   return description;
 }
 
-/// Four nodes, one CPU each. gpu-0 on nodes 0 and 1, gpu-1 to gpu-3 on 1, gpu-10 on 2, gpu-11
-/// without topology; two plain devices without topology.
+/// Four NUMA nodes with one CPU each. gpu-0 is on 0 and 1, gpu-1 to gpu-3 are on 1, gpu-10 is on 2;
+/// gpu-11 and two plain devices have no topology.
 Machine test_machine() {
   MachineDescription description = one_cpu_nodes(4);
   const auto add = [&](const char* resource, const char* id, std::vector<NumaId> nodes) {
@@ -125,7 +125,7 @@ TEST_F(DeviceTest, LowestNumbersWithinTheAffinityGoFirst) {
   EXPECT_EQ(held("c", "c"), Names{"gpu-2"});
 }
 
-/// Names are ordered by the numbers within them, and by their letters where these are equal.
+/// Numbers within names are compared by value; the text decides between equal ones.
 TEST(DeviceNames, AreOrderedByTheNumbersInThem) {
   const Names sorted = {"a",       "a-b",      "gpu-1",    "gpu-02",   "gpu-2",      "gpu-9",
                         "gpu-010", "gpu-11-a", "gpu-12-a", "gpu-12-b", "gpu-12-b-0", "gpx"};
@@ -228,7 +228,7 @@ TEST_F(DeviceTest, RepeatsTheHintsOfExistingAssignments) {
 }
 
 TEST_F(DeviceTest, PodHintsAddUpConcurrentContainers) {
-  // Init containers need 1 + 3 with the sidecar, the other containers 1 + 1.
+  // The init container needs 1 + 3 devices with the sidecar, the other containers 1 + 1.
   const PodSpec pod =
       pod_of("a", {container_of("s", 1, ContainerKind::kSidecar),
                    container_of("i", 3, ContainerKind::kInit), container_of("c", 1)});

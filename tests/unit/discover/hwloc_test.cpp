@@ -73,7 +73,7 @@ TEST(Synthetic, RejectsInvalidTopologies) {
 }
 
 TEST(Synthetic, LeavesToHwlocWhatHasNoMoreCpusThanItsLimit) {
-  // Each is malformed, and has 65,536 CPUs or fewer.
+  // Each text is malformed and has at most 65,536 CPUs.
   for (const std::string text :
        {"pack:65536 foo:1", "pack:65536 foo:x", "pack:2(indexes=1:70000) foo:1",
         "pack:2 [numa(indexes=1:70000)] foo:1", "pack:65536 foo:1 [numa] bar:1"}) {
@@ -336,7 +336,7 @@ TEST(Xml, RejectsOtherText) {
   }
 }
 
-/// hwloc 2.9 ends the program that reads this.
+/// hwloc 2.9 terminates a program that reads this text.
 TEST(Xml, SurvivesATextThatHwlocDoesNot) {
   const std::string text =
       "<topology version=\"2.0\">\n<object cpuset=\"0x0000000f\">\n"

@@ -15,7 +15,7 @@ using test::write_tree;
 const std::string kCpu = "sys/devices/system/cpu/";
 const std::string kNode = "sys/devices/system/node/";
 
-/// One socket and one NUMA node of CPUs with `threads` SMT siblings, next to each other.
+/// One socket and one NUMA node. The `threads` SMT siblings of a core have consecutive numbers.
 MachineDescription cpus_of(int count, int threads = 1) {
   MachineDescription machine;
   for (int id = 0; id < count; ++id) {
@@ -88,7 +88,7 @@ TEST(OddTrees, CpusThatOneListHasTogetherShareTheirCache) {
   };
   share(0, "0");
   share(1, "1,3");
-  share(2, "0-1");  // the lists of earlier CPUs
+  share(2, "0-1");  // joins the lists of CPUs 0 and 1
   share(3, "3");
   share(4, "4-5");
   share(5, "5");

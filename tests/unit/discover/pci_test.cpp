@@ -164,7 +164,7 @@ TEST(DeviceRule, MatchesByIdOrClass) {
       {"0000:02:00.0", 0x0302, 0x10de, 0x2330, {}, {NumaId{0}}},
       {"0000:81:00.0", 0x0200, 0x15b3, 0x1013, {"eth7"}, {NumaId{1}}},
       {"0000:82:00.0", 0x0200, 0x8086, 0x1013, {}, {}},
-      {"0000:83:00.0", 0x0302, 0x10de, 0x1db6, {}, {}},  // another device of a vendor
+      {"0000:83:00.0", 0x0302, 0x10de, 0x1db6, {}, {}},  // same vendor, another device
       {"0000:84:00.0", 0x0108, 0x144d, 0xa80a, {}, {}},
   };
   const std::vector<DeviceRule> rules = {*DeviceRule::parse("10de:2330=nvidia.com/gpu"),

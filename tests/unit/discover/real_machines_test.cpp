@@ -70,8 +70,7 @@ std::string hwloc_view(const std::string& root) {
   return text;
 }
 
-/// Returns MemTotal in bytes, which the expected nodes of the captures leave out; nullopt for a
-/// tree without it.
+/// Returns MemTotal in bytes, which the expected machines omit; nullopt for a tree without it.
 std::optional<std::uint64_t> mem_total(const std::string& root) {
   std::ifstream in(root + "/proc/meminfo");
   std::string key;
@@ -115,7 +114,7 @@ TEST_P(RealMachine, IsDiscoveredExactly) {
   if (std::count(std::begin(kOtherCachesInHwloc), std::end(kOtherCachesInHwloc), GetParam()) != 0) {
     for (nlohmann::json* machine : {&expected, &view}) {
       for (auto& cpu : (*machine)["cpus"]) cpu.erase("l3");
-      machine->at("numaNodes").front().erase("distances");  // one tree has 0 for itself
+      machine->at("numaNodes").front().erase("distances");  // in one tree, distance 0 to itself
     }
   }
   EXPECT_EQ(view, expected) << "differences from expected to hwloc's view:\n"

@@ -195,7 +195,7 @@ TEST(SysTree, IgnoresCachesThatNoCpuShares) {
   EXPECT_EQ(found->find(CpuId{3})->l3, CacheId{1});
 }
 
-/// A call of a runtime discovers the machine, and each file of each CPU counts.
+/// Every call by a runtime discovers the machine, so each file of each CPU costs time.
 TEST(SysTree, DoesNotReadCachesOfLowerLevels) {
   const TempDir dir;
   write_tree(dir, sockets_of(2, 2, 1));

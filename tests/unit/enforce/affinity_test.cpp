@@ -27,7 +27,7 @@ struct Row {
   const char* what;
   std::map<pid_t, FakeProcesses::Process> processes;
   const char* cpus;      ///< of the main process
-  std::size_t narrowed;  ///< threads
+  std::size_t narrowed;  ///< threads with a narrower affinity
   const char* limit;     ///< up to the first ":"; "" if none
 };
 

@@ -18,8 +18,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// The shared container pods/c on CPUs 0-7 and its pod; then the exclusive container podx/a with
-/// 2-3 is added.
+/// The shared container pods/c and its pod are on CPUs 0-7; then the exclusive container podx/a
+/// with CPUs 2-3 is added.
 class ApplyPlanTest : public testing::TestWithParam<CgroupVersion> {
  protected:
   ApplyPlanTest() {
@@ -92,7 +92,8 @@ TEST_P(ApplyPlanTest, HoldsBackWhatAContainerDidNotLeave) {
   EXPECT_EQ(cpus("podx/a"), "2-3");
 }
 
-/// Nothing records any more that its CPUs were exclusive, and the kernel reports that it is in use.
+/// The known layout no longer shows its CPUs as exclusive, and the kernel reports the group as
+/// busy.
 TEST_P(ApplyPlanTest, KeepsOthersOffAGroupThatCannotBeRemoved) {
   EXPECT_THAT(messages(admit()), IsEmpty());
   kernel_.find("podx/a")->processes = {7};
@@ -147,7 +148,8 @@ INSTANTIATE_TEST_SUITE_P(Versions, ApplyPlanTest,
 
 class ApplyPlanV1 : public ApplyPlanTest {};
 
-/// Deepest first; "all" has no CPUs left and "copy" has those of the container.
+/// The deepest groups shrink first. "copy" has the container's CPUs, and so has "all", which would
+/// have none left.
 TEST_P(ApplyPlanV1, ReducesTheGroupsBelowAContainer) {
   nest("pods/c/copy", "0-7");
   nest("pods/c/copy/some", "1-2");
@@ -234,7 +236,7 @@ class ApplyPlanV2 : public ApplyPlanTest {};
 TEST_P(ApplyPlanV2, NamesThePartitionBelowThatKeepsItsCpus) {
   nest("pods/c/inner", "2-3");
   kernel_.find("pods/c/inner")->files["cpuset.cpus.partition"] = "root";
-  // As the kernel does for a partition, whose CPUs do not depend on the groups above it.
+  // As in the kernel, the CPUs of a partition do not depend on the groups above it.
   for (ModelKernel::Dir* dir = kernel_.find("pods/c/inner"); dir != nullptr; dir = dir->parent) {
     dir->files["cpuset.cpus.exclusive"] = "2-3";
   }
@@ -246,7 +248,7 @@ TEST_P(ApplyPlanV2, NamesThePartitionBelowThatKeepsItsCpus) {
                                           "cpuset.cpus.partition'")));
 }
 
-/// The container's pod confines it nevertheless.
+/// The container's pod still confines it.
 TEST_P(ApplyPlanV2, GoesOnIfThePodKeepsAContainerOffTheCpus) {
   kernel_.fault = [](const char* what, const std::string& group, const std::string& file) {
     return group == "pods/c" && file == "cpuset.cpus" && what == std::string("write") ? EIO : 0;
@@ -287,7 +289,7 @@ TEST(CgroupsSubtreeControl, ARefusedControllerIsNamedWithTheReason) {
   EXPECT_THAT(warnings.front(), HasSubstr("Permission denied"));
 }
 
-/// A group that cannot be read is named, and the others are observed.
+/// An unreadable group is named, and the others are observed.
 TEST(CgroupsObserve, NamesAGroupThatCannotBeRead) {
   for (const auto version : {CgroupVersion::kV1, CgroupVersion::kV2}) {
     ModelKernel kernel(version, CpuSet::range(0, 7), CpuSet{0, 1});

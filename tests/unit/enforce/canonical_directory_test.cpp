@@ -11,7 +11,8 @@
 #include "pinfold/enforce/cgroups.hpp"
 #include "temp_dir.hpp"
 
-/// canonical_directory on the kernel that runs the tests: makes two empty groups and removes them.
+/// canonical_directory on the kernel that runs the tests, with two empty groups that are removed
+/// again.
 namespace pinfold::enforce {
 namespace {
 
@@ -99,7 +100,7 @@ TEST_F(CanonicalDirectory, OfAnotherMountIsThatOfTheMountWithTheRoot) {
   if (!second.empty()) {
     expect_group(second + "/" + fs::path(parent_).filename().string() + "/inner");
   }
-  // A root given as another mount uses that mount's names.
+  // If the root is given through another mount, names are those of that mount.
   cpusets_.directory = mounted_[1];
   const auto real = canonical_directory(group_, cpusets_);
   ASSERT_TRUE(real.has_value()) << real.error().message;

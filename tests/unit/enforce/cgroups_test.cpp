@@ -43,7 +43,7 @@ class CgroupsTest : public testing::TestWithParam<CgroupVersion> {
   Group group_ = cgroups_.group({PodUid("p"), "c"}).value();
 };
 
-/// Whoever may only look cannot write.
+/// A const Cgroups only gives access to readers, which cannot write.
 template <class Got>
 constexpr bool kIsReader = std::is_same_v<Got, GroupReader>;
 using ToRead = const Cgroups&;
@@ -70,7 +70,7 @@ TEST_P(CgroupsTest, ObservesWhatItApplied) {
   EXPECT_EQ(cgroups_.observe(desired).value(), desired);
 }
 
-/// The kernel rejects an empty set for a group that has one and has processes.
+/// The kernel rejects an empty set for a group with processes that has a set.
 TEST_P(CgroupsTest, AGroupWithProcessesGetsACopyOfItsParentsSets) {
   make_groups();
   kernel_.find("podp/c")->processes.insert(4711);

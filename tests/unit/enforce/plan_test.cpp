@@ -62,7 +62,7 @@ TEST(Plan, RemovesAnExclusiveContainerBeforeTheSharedOnesGrow) {
             "pods/c: verify that it runs on 0-7\n");
 }
 
-/// A full node reserves another CPU, so there is no CPU to wait on.
+/// A full node reserves another CPU, so no CPU is free to wait on.
 TEST(Plan, MovesTheSharedContainersOnceTheirNewCpusAreFree) {
   const auto full = [](const char* shared, const char* exclusive) {
     Layout layout = shared_pod(shared);
@@ -154,8 +154,8 @@ TEST(Plan, ShrinksSharedContainersBeforeAnExclusiveOne) {
             "pods/c: verify that it runs on 0-1\n");
 }
 
-/// Another program has put two containers on CPUs of an exclusive one, and each has the CPU that
-/// the other one gets. Shared containers may meet there.
+/// Another program has put two containers on CPUs of an exclusive one, each on the CPU that the
+/// other one gets. Shared containers may overlap there.
 TEST(Plan, OnlyExclusiveContainersAreInEachOthersWay) {
   const auto layout = [](const char* s, const char* t, Isolation of_t, const char* x) {
     return Layout{
@@ -248,7 +248,7 @@ TEST(Plan, HasNothingToDoForTheSameLayout) {
   EXPECT_EQ(plan(layout, layout, kMachine).value(), Plan{});
 }
 
-/// Pods before, between and after those that change; the set of one is larger than it needs.
+/// Pods before, between and after those that change; the cpuset of one is larger than needed.
 TEST(Plan, LeavesOutPodsThatStayTheSame) {
   Layout before = shared_pod("0-1");
   add_exclusive(before, "a", "4");
@@ -346,7 +346,7 @@ ForeignGroup foreign(const char* directory, const char* cpus, const char* chosen
   return group;
 }
 
-/// Returns the steps of the plan that concern foreign groups, and of containers before and after.
+/// Returns the plan's steps for foreign groups and its changes of containers' CPUs.
 std::string text_with(const Layout& before, const Layout& after, ForeignGroups groups) {
   const auto steps = plan(before, after, kMachine, groups);
   if (!steps) return steps.error().message;
@@ -403,8 +403,8 @@ TEST(PlanForeign, FollowsThePoolWithinWhatItChose) {
             "'/k/some': cpuset.cpus := 3-4\n");
 }
 
-/// Another agent holds the groups above these on CPUs that nobody has exclusively, and may give all
-/// back at any moment.
+/// Another agent confines the groups above these to CPUs that are exclusive to no container, and
+/// may lift that at any moment.
 TEST(PlanForeign, ConfinesWhatIsOnlyHeldNarrower) {
   ForeignGroup follows = foreign("/k/follows", "0-1");
   ForeignGroup chose = foreign("/k/chose", "0-1", "0-3");
@@ -420,7 +420,7 @@ TEST(PlanForeign, ConfinesWhatIsOnlyHeldNarrower) {
             "podx/c: cpuset.cpus := 2-3\n");
 }
 
-/// The only CPU that it can have becomes free while the plan runs.
+/// The only CPU that the group can have becomes free while the plan runs.
 TEST(PlanForeign, WaitsForACpuThatIsStillExclusive) {
   const auto full = [](const char* shared, const char* exclusive) {
     Layout layout = shared_pod(shared);

@@ -10,8 +10,8 @@
 #include "node_fixture.hpp"
 #include "pinfold/explain/explanation.hpp"
 
-/// The cause that an explanation names is the true one: it names who holds what is missing, and the
-/// smallest change.
+/// An explanation names the true cause: the pods that hold what is missing, and the smallest
+/// change.
 namespace pinfold::test {
 namespace {
 
@@ -47,7 +47,7 @@ Config with_two_reserved(Config config) {
   return config;
 }
 
-/// Returns what a memory manager of this topology policy needs, with CPUs 0-1 reserved.
+/// Returns a configuration with the memory manager, this topology policy, and CPUs 0-1 reserved.
 Config with_memory_policy(const std::string& policy) {
   return with_two_reserved(with_memory_manager(aligning_config(policy)));
 }
@@ -66,7 +66,7 @@ TEST(Causes, TheFewestNumaNodesAreThoseOfWhatIsAllocatable) {
   Config config = with_memory_policy("none");
   config.kube_reserved["memory"] = "4Gi";
   config.reserved_memory = {{0, {{"memory", "2Gi"}}}, {1, {{"memory", "2Gi"}}}};
-  // A NUMA node has 16Gi and 14Gi of them for pods: 15Gi are on two, if both are unused.
+  // A NUMA node has 16Gi, of which 14Gi are for pods: 15Gi need two unused NUMA nodes.
   const PodSpec web = pod("web", with("500m", "15Gi"));
   EXPECT_FALSE(explained_on(node_running({}, config, {}), web).rejection);
   const Explanation rejected =
@@ -236,7 +236,7 @@ TEST(Causes, SeveralNumaNodesLackTogether) {
               HasSubstr("NUMA nodes 0 and 1 together lack 1 CPU"));
 }
 
-/// The sum of what the NUMA nodes have cannot be understood without it.
+/// Without it the amounts of the NUMA nodes do not seem to add up.
 TEST(Causes, ASiblingOfAReservedCpuIsNamedWhereOnlyWholeCoresCount) {
   for (const bool only_whole : {true, false}) {
     Config config = aligning_config("restricted");

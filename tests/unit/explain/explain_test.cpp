@@ -103,7 +103,7 @@ TEST(Explain, TheNextCpusOfEachContainerAreThoseAtItsTurn) {
   const Amounts three = {{"cpu", "3"}, {"memory", "1Gi"}};
   const PodSpec web =
       pod_of("web", {container("first", three, ContainerKind::kInit), container("main", three)});
-  // main reuses CPUs 1-3; next to them 4-6 are free.
+  // main reuses CPUs 1-3; 4-6 are free.
   EXPECT_THAT(texts(explain(node.node(), node.state(), web).trace),
               AllOf(Contains(HasSubstr("took CPUs 1-3 (3 of 15 free)")),
                     Contains(HasSubstr("next would have been CPUs 4-6"))));
@@ -161,7 +161,7 @@ TEST(Explain, ThePodsInTheWayAreTheFewest) {
   for (const char* const name : {"a", "b", "c", "d"}) {
     ASSERT_EQ(node.admit(pod(name, {{"cpu", "3"}, {"memory", "1Gi"}})), "");
   }
-  // NUMA node 0 has a and b, and one free CPU; NUMA node 1 has c and d, and two.
+  // NUMA node 0 runs a and b and has one free CPU; NUMA node 1 runs c and d and has two.
   const auto remedies =
       find_remedies(node.node(), node.state(), pod("web", {{"cpu", "5"}, {"memory", "1Gi"}}));
   EXPECT_THAT(texts(remedies), Contains("default/c (3 CPUs on NUMA node 1) is removed"));
@@ -171,7 +171,7 @@ TEST(Explain, ThePodsInTheWayAreTheFewest) {
                                     "NUMA node 1) are removed"));
 }
 
-/// NUMA node 0 has a and b, and one free CPU; NUMA node 1 has c and d, and two.
+/// Admits the pods. a to d have 3 CPUs each: one is free on NUMA node 0, two on NUMA node 1.
 TestNode node_with(std::vector<PodSpec> pods) {
   TestNode node({}, aligning_config("single-numa-node"));
   for (PodSpec& pod : pods) {
@@ -283,7 +283,8 @@ TEST(Explain, TheContainersThatHaveToMove) {
 }
 
 TEST(Explain, AMoveThatSpreadsMemoryIsNamedAsSuchAndLast) {
-  // As in a pod of DPDK on each NUMA node: memory of both has room only if each is on both.
+  // For example with a DPDK pod on each NUMA node: 'web' fits only if the memory of each is on
+  // both.
   TestNode node({.gib = 16}, with_memory_manager(aligning_config("best-effort")));
   ASSERT_EQ(node.admit(pod("a", {{"cpu", "1"}, {"memory", "10Gi"}})), "");
   ASSERT_EQ(node.admit(pod("b", {{"cpu", "1"}, {"memory", "10Gi"}})), "");
@@ -310,7 +311,7 @@ TEST(Explain, ARequestForHugePagesThatTheMachineLacksIsRemoved) {
   EXPECT_FALSE(remedies[0].pod->containers[0].resources.limits.contains("hugepages-2Mi"));
 }
 
-/// The memory manager looks at the machine; the rule is that of the topology manager.
+/// The memory manager considers the whole machine; the rule comes from the topology manager.
 TEST(Explain, OfSingleNumaNodeTheShortageIsThatOfOneNumaNode) {
   const TestNode node({}, with_memory_manager(aligning_config("single-numa-node")));
   const Explanation explained =
@@ -423,7 +424,8 @@ class IdleProvider final : public ProviderWithoutHints {
 };
 
 TEST(Explain, NamesTheKnownBugsThatAct) {
-  // One core of two threads and two of one: the average core has one CPU, and CPU 1 is reserved.
+  // One core has two threads and two have one, so the average is one CPU per core. CPU 1 is
+  // reserved.
   MachineDescription description = machine_of({.numa = 1, .cpus = 4}).description();
   description.cpus[1].core = CoreId{0};
   Config config = aligning_config("none");
@@ -447,7 +449,7 @@ TEST(Explain, NamesTheKnownBugsThatAct) {
   EXPECT_THAT(notes(Profile::kFixed, "2"), ElementsAre());
 }
 
-/// The pod is admitted; the bug acts when the kubelet starts the next time.
+/// The pod is admitted; the bug acts at the kubelet's next start.
 TEST(Explain, NamesAKnownBugThatActsAtTheNextStart) {
   Config config = aligning_config("none");
   config.reserved_system_cpus = "0-1";
@@ -725,7 +727,7 @@ TEST(Explain, SeveralContainersAreLoweredIfTheyAllLackSomething) {
                        "-> 7 (requests and limits)"));
 }
 
-/// Explains a rejection by full-pcpus-only on a machine with two threads a core.
+/// Explains a rejection by full-pcpus-only on a machine with two threads per core.
 std::vector<std::string> whole_core_remedies(int cpus_of_socket,
                                              const std::vector<const char*>& cpus) {
   MachineDescription machine = machine_of({.cpus = cpus_of_socket}).description();
@@ -750,12 +752,12 @@ TEST(Explain, AllContainersGetWholeCoresIfNoneAloneSuffices) {
               Contains(fmt::format("container c0: cpu 3 -> 4 (requests and limits) and container "
                                    "c1: cpu 1 -> 2 (requests and limits){}",
                                    kWhy)));
-  // 6 CPUs are allocatable, so both cannot get more.
+  // 6 CPUs are allocatable, so the containers cannot both get more.
   EXPECT_THAT(whole_core_remedies(4, {"3", "3"}),
               Contains(fmt::format("container c0: cpu 3 -> 2 (requests and limits) and container "
                                    "c1: cpu 3 -> 2 (requests and limits){}",
                                    kWhy)));
-  // One change is enough, and the smallest ones are offered.
+  // One change is enough; the smallest ones are listed.
   EXPECT_THAT(whole_core_remedies(8, {"3", "2"}),
               testing::IsSupersetOf(
                   {fmt::format("container c0: cpu 3 -> 4 (requests and limits){}", kWhy),

@@ -13,7 +13,7 @@
 #include "provider_without_hints.hpp"
 #include "uneven_machine.hpp"
 
-/// The table of docs/explain.md: the reasons and messages of rejections, each one provoked.
+/// Provokes each rejection in the table of docs/explain.md and checks its reason and message.
 namespace pinfold::test {
 namespace {
 
@@ -108,7 +108,7 @@ Explanation rejected_by_accounting() {
   return explained(uneven_machine(), config, {}, pod("web", {{"cpu", "8"}, {"memory", "1Gi"}}));
 }
 
-/// An active pod requests another number of devices.
+/// An active pod changes its number of devices.
 Explanation rejected_as_changed() {
   const PodSpec before = pod("web", {{kGpu, "1"}});
   return explained(machine_of({.devices = {{kGpu, {2, 0}}}}), aligning_config("none"), {before},
@@ -117,8 +117,8 @@ Explanation rejected_as_changed() {
 
 Texts amounts(const char* cpus, const char* memory) { return {{"cpu", cpus}, {"memory", memory}}; }
 
-/// NUMA nodes 0 and 1 share 12Gi that are free, and node 2 has 4Gi. The pod needs 16Gi in two
-/// parts. The others were admitted under policy restricted.
+/// NUMA nodes 0 and 1 have 12Gi free together, and NUMA node 2 has 4Gi. The pod needs 16Gi in two
+/// parts. The running pods were admitted under the policy restricted.
 Explanation rejected_in_parts(const char* policy, const char* cpus) {
   const auto config = [](const char* with) {
     Config made = with_memory(with, "pod");
@@ -208,7 +208,7 @@ std::vector<Explanation> all_rejections() {
   return all;
 }
 
-/// Returns the first change that a reader is advised to make.
+/// Returns the first remedy as the reader sees it.
 std::string first_remedy(const Explanation& explanation) {
   if (explanation.remedies.empty()) return "-";
   const Remedy& remedy = explanation.remedies.front();

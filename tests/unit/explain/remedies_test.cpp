@@ -10,8 +10,8 @@
 #include "node_fixture.hpp"
 #include "pinfold/explain/explanation.hpp"
 
-/// The remedies that an operator would miss: fractions, combined changes, what else is in the way,
-/// and exclusive CPUs that really come.
+/// Remedies that an operator would miss: fractions, combined changes, further obstacles, and
+/// exclusive CPUs that the pod really gets.
 namespace pinfold::test {
 namespace {
 
@@ -292,7 +292,7 @@ TEST(ExplainRemedies, AllInitContainersMayDoWithoutExclusiveCpus) {
 }
 
 TEST(ExplainRemedies, WithOneCpuPerCoreNothingIsAligned) {
-  // One core of two threads and four of one: the average core has one CPU.
+  // One core has two threads and four have one, so the average is one CPU per core.
   MachineDescription description = machine_of({.numa = 1, .cpus = 6}).description();
   description.cpus[1].core = CoreId{0};
   const Explanation rejected = rejected_on_empty(

@@ -223,7 +223,7 @@ TEST_F(PreemptTest, LeavesTheFleetUnchanged) {
 /// A scheduler with the extender, in front of real kubelets whose exporters are late.
 class LateExporters {
  public:
-  /// `sees_pods` is false for an extender that knows nothing but what is published.
+  /// `sees_pods` is false for an extender that knows only what is published.
   LateExporters(int nodes, int delay, bool sees_pods)
       : cluster_({delay, 0}), sees_pods_(sees_pods) {
     for (int i = 0; i < nodes; ++i) {
@@ -252,7 +252,7 @@ class LateExporters {
     cluster_.remove(node, uid.value);
     view_.remove_pod(uid);
   }
-  /// Lets time pass, and shows the topologies that have changed.
+  /// Advances the time and delivers the topologies that have changed.
   void advance(int seconds) {
     now_ += std::chrono::seconds(seconds);
     cluster_.advance(seconds);
@@ -272,7 +272,7 @@ class LateExporters {
   Time now_{0};
 };
 
-/// Lets pods come and go; returns how many the kubelets have rejected.
+/// Adds and removes pods; returns how many the kubelets reject.
 int rejections_of(LateExporters&& cluster) {
   std::uint64_t random = 3;
   std::vector<std::pair<std::string, PodUid>> running;

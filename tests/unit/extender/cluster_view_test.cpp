@@ -26,7 +26,7 @@ class ClusterViewTest : public testing::Test {
     out.pop_back();
     return out;
   }
-  /// Names the node for a pod, which needs so much of the first zone.
+  /// Puts a pod in flight to a node, on whose first zone it needs `milli_cpu`.
   void fly(const std::string& uid, const std::string& node, std::int64_t milli_cpu) {
     Fleet& fleet = view.fleet(Time(0));
     const Placement placement{{{0, *fleet.resource_id("cpu"), milli_cpu}}};
@@ -56,10 +56,10 @@ TEST_F(ClusterViewTest, APodThatHasGoneIsNotMistakenForALaterOne) {
   view.set_pod(watched("gone", "5", "a"), Time(1));
   view.remove_pod(PodUid("gone"));
   view.set_pod(watched("later", "5", "a"), Time(2));
-  view.set_topology(eight_each("a", "3"));  // of the first one
-  view.set_topology(eight_each("a"));       // of its end
+  view.set_topology(eight_each("a", "3"));  // published for 'gone'
+  view.set_topology(eight_each("a"));       // published after its end
   EXPECT_EQ(available("a", Time(3)), "3000 8000");
-  view.set_topology(eight_each("a", "3"));  // of the later one
+  view.set_topology(eight_each("a", "3"));  // published for 'later'
   EXPECT_EQ(available("a", Time(20'000)), "3000 8000");
 }
 
@@ -162,7 +162,7 @@ TEST_F(ClusterViewTest, PodsInFlightStayChargedWhenANodeChanges) {
   fly("p", "a", 6000);
   view.set_topology(eight_each("a", "7"));
   EXPECT_EQ(available("a", Time(1)), "1000 8000");
-  view.set_pod(watched("q", "2", "a"), Time(1));  // its place is predicted without p
+  view.set_pod(watched("q", "2", "a"), Time(1));  // predicted without p
   EXPECT_EQ(view.find_pod(PodUid("q"))->predicted,
             (std::vector<ZoneAmount>{{"node-0", "cpu", 2000}}));
   view.remove_pod(PodUid("p"));

@@ -24,7 +24,7 @@ using asio::ip::tcp;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// Sends bytes as they are, and reads what comes back.
+/// Sends raw bytes and reads the answer.
 class RawClient {
  public:
   explicit RawClient(int port) {
@@ -46,7 +46,7 @@ class RawClient {
 
 class HttpServerTest : public testing::Test {
  protected:
-  /// Answers with what it was asked.
+  /// Starts a server whose answers repeat the request.
   std::unique_ptr<HttpServer> start(HttpServerOptions options = {}) {
     options.address = "127.0.0.1:0";
     return HttpServer::start(options,
@@ -104,7 +104,7 @@ TEST_F(HttpServerTest, LimitsTheBodiesOfAllClientsTogether) {
   std::string answer;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!answer.starts_with("HTTP/1.1 503") && std::chrono::steady_clock::now() < end) {
-    slow.emplace(server->port());  // each round anew: the other's body may have refused this one
+    slow.emplace(server->port());  // reconnects: the other body may have come first
     slow->send("POST /filter HTTP/1.1\r\nContent-Length: 100\r\n\r\nbegin");
     RawClient client(server->port());
     client.send("POST /filter HTTP/1.1\r\nConnection: close\r\nContent-Length: 60\r\n\r\n" +
@@ -216,7 +216,7 @@ TEST_F(HttpServerTest, AnAnswerThatHasBegunIsSentBeforeTheEnd) {
   client->send("GET / HTTP/1.1\r\n\r\n");
   asked.get_future().wait();
   std::thread ending([&] { server.reset(); });
-  EXPECT_EQ(silent.rest(), "");  // the end has begun
+  EXPECT_EQ(silent.rest(), "");  // the server is stopping
   may_answer.set_value();
   EXPECT_THAT(client->rest(), HasSubstr("late"));
   client.reset();

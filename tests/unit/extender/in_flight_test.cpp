@@ -19,7 +19,7 @@ class InFlightTest : public testing::Test {
   [[nodiscard]] InFlight::Candidate cpus(std::size_t node, std::int64_t milli) const {
     return {node, {{{0, *fleet.resource_id("cpu"), milli}}}};
   }
-  /// Returns what is available on the first zone of both nodes.
+  /// Returns the CPU available on the first zone of each node.
   [[nodiscard]] std::string free() const {
     return std::to_string(fleet.available(0, 0)[0]) + " " +
            std::to_string(fleet.available(1, 0)[0]);
@@ -52,7 +52,7 @@ TEST_F(InFlightTest, AnAnswerReplacesTheEarlierOne) {
 TEST_F(InFlightTest, OnlyAPodForWhichOneNodeWasNamedIsCertain) {
   in_flight.set(fleet, uid("p"), {cpus(0, 3000), cpus(1, 3000)}, 2, Time(10));
   in_flight.set(fleet, uid("q"), {cpus(1, 1000)}, 1, Time(10));
-  in_flight.set(fleet, uid("r"), {cpus(1, 500)}, 2, Time(10));  // one node is not predicted
+  in_flight.set(fleet, uid("r"), {cpus(1, 500)}, 2, Time(10));  // without a prediction for one node
   in_flight.credit_elsewhere(fleet, 1);
   EXPECT_EQ(free(), "5000 7000");
   in_flight.charge_elsewhere(fleet, 1);

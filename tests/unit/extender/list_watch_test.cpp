@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Notes what it is told: "(", ")", "+name", "-name".
+/// Records its calls: "(", ")", "+name", "-name".
 class Notes final : public ObjectSink {
  public:
   void begin_list() override { notes.emplace_back("("); }

@@ -31,7 +31,7 @@ PodAccount observed(const std::string& uid, std::optional<Time> at, Amounts amou
   return account;
 }
 
-/// Returns what is available on the two zones of a node that publishes 5 and 8 CPUs of 8 and 8, in
+/// Returns the CPUs available on the two zones of a node that publishes 5 of 8 and 8 of 8, in
 /// thousandths: "5000 8000".
 std::string available(const std::vector<PodAccount>& pods, Time now) {
   Fleet fleet;

@@ -26,7 +26,7 @@ class ViewSinkTest : public testing::Test {
   [[nodiscard]] ClusterView::Counts counts() {
     return view.use([](ClusterView& of) { return of.counts(); });
   }
-  /// An item of a list, without kind and version.
+  /// An item of a list, without kind and API version.
   static json item(const std::string& name) {
     json object = to_json(test::eight_each(name));
     object.erase("kind");
@@ -47,7 +47,7 @@ TEST_F(ViewSinkTest, WhatAListDoesNotShowIsRemoved) {
   EXPECT_EQ(counts().topologies, 2U);
   topologies.begin_list();
   topologies.set(item("b"));
-  topologies.begin_list();  // the first one broke off
+  topologies.begin_list();  // the first list broke off
   topologies.set(item("b"));
   topologies.end_list();
   EXPECT_EQ(counts().topologies, 1U);

@@ -101,7 +101,7 @@ class KeptObjects {
 
 constexpr kube::ListWatchOptions kSmallPages{.page = 7};
 
-/// A program that watches, and the connection that fails it.
+/// A program that watches, and its unreliable connection.
 class SoakedView {
  public:
   explicit SoakedView(std::uint64_t seed) : random_(seed) {
@@ -112,8 +112,7 @@ class SoakedView {
     }
   }
 
-  /// Sends the request of one kind, if it is due, and lets the connection fail in `failing` of 100
-  /// cases.
+  /// Sends the request of one kind if it is due. The connection fails in `failing` of 100 cases.
   void ask(Kind kind, KeptObjects& api, unsigned failing) {
     ListWatch& watch = watches_.at(kind);
     if (watch.due() > now) return;
@@ -146,7 +145,7 @@ class SoakedView {
         return (void)watch.answered(200, "<html>", now, sink);
     }
   }
-  /// Delivers the text in two parts, or only the first of them.
+  /// Delivers the text in two parts, or only the first part.
   void receive(ListWatch& watch, const std::string& text, bool may_break, ViewSink& sink) {
     const std::size_t cut = text.empty() ? 0 : below(text.size());
     if (!watch.received(text.substr(0, cut), now, sink)) return;
@@ -159,7 +158,7 @@ class SoakedView {
   std::map<Kind, ListWatch> watches_;
 };
 
-/// What happens in the cluster.
+/// The changes in the cluster.
 class SoakedCluster {
  public:
   explicit SoakedCluster(std::uint64_t seed) : random_(seed) {}
@@ -186,7 +185,7 @@ class SoakedCluster {
     }
   }
 
-  /// Returns the UID of a pod, which may have gone.
+  /// Returns the UID of a pod, which may be gone.
   std::string any_pod() { return "u" + std::to_string(below(static_cast<std::size_t>(pods_) + 1)); }
 
   std::map<Kind, KeptObjects> kinds = {
@@ -313,7 +312,7 @@ void ask_about(const std::string& uid, std::mt19937_64& random, SoakedView& watc
   });
 }
 
-/// Lets a program hear everything, without failures.
+/// Delivers everything to a program, without failures.
 void catch_up(SoakedView& watcher, SoakedCluster& cluster) {
   for (int i = 0; i < 40; ++i) {
     watcher.now += std::chrono::seconds(31);

@@ -21,7 +21,7 @@ std::span<const Colour> enumerators(Colour /*type*/) {
   return kAll;
 }
 
-/// A value in a format of its own.
+/// A value with a custom format.
 struct Secret {
   std::string value;
 
@@ -150,7 +150,7 @@ TEST(FieldsWriter, LeavesOutOnlyWhatIsWrittenIfSet) {
 }
 
 TEST(FieldsWriter, ChangesNothing) {
-  static const Whole kWhole = a_whole();  // may be in memory that cannot be written
+  static const Whole kWhole = a_whole();  // may be in read-only memory
   (void)to_json(kWhole);
   EXPECT_EQ(kWhole, a_whole());
 }

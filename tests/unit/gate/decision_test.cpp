@@ -74,7 +74,7 @@ TEST(GateDecision, AHookedContainerIsNamedByItsId) {
 TEST(GateVerdict, OwnCpusAreAllThatItMayHave) {
   const DecidedCpus decision{true, cpus("2-3"), cpus("4-5")};
   EXPECT_TRUE(is_placed(decision, {cpus("2-3"), true}));
-  EXPECT_TRUE(is_placed(decision, {cpus("3"), true}));  // the other one is offline
+  EXPECT_TRUE(is_placed(decision, {cpus("3"), true}));  // CPU 2 is offline
   EXPECT_FALSE(is_placed(decision, {cpus("2-4"), true}));
   EXPECT_FALSE(is_placed(decision, {cpus("0-1"), true}));
   EXPECT_FALSE(is_placed(decision, {CpuBits(), true}));

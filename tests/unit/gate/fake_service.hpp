@@ -13,7 +13,7 @@
 
 namespace pinfold::gate {
 
-/// A service whose behaviour is a function of the connection; it serves one after the other.
+/// A service whose behaviour is a function of the connection; it serves one connection at a time.
 class FakeService {
  public:
   using Serve = std::function<void(int connection)>;
@@ -39,7 +39,7 @@ class FakeService {
   std::thread thread_;
 };
 
-/// Reads a line of a client; "" when it has gone away.
+/// Reads a line of a client; "" if it has disconnected.
 inline std::string receive_line(int connection) {
   std::string line;
   char c = 0;

@@ -111,7 +111,7 @@ TEST(GateContainer, ASandboxOfEitherRuntime) {
   }
 }
 
-/// CRI-O passes on what the author of a pod has written, also annotations of containerd.
+/// CRI-O passes on the annotations of a pod's author, including those of containerd.
 TEST(GateContainer, AnnotationsOfTwoRuntimesMayNotContradict) {
   const auto is_contradictory = [](const std::string& annotations) {
     const auto container = parse_state(R"({"pid":1,"annotations":{)" + annotations + "}}");

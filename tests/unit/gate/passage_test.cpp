@@ -16,8 +16,8 @@ CpuBits set_of(std::string_view list) { return CpuBits::parse(list).value(); }
 
 DecidedCpus exclusive_to_others(std::string_view list) { return {true, {}, set_of(list)}; }
 
-/// A machine on which a container runs on CPUs 0-7, and which shows one state after the other; the
-/// last one stays.
+/// A machine with a container on CPUs 0-7. It shows one of `states` after the other; the last one
+/// stays.
 class ScriptedHost {
  public:
   ScriptedHost(std::vector<std::optional<DecidedCpus>> states, bool adopts)
@@ -65,8 +65,8 @@ TEST(GatePassage, ASnapshotThatIsReadAgainCounts) {
   EXPECT_TRUE(Passage(host, Unplaced::kRefuse, kTimeLimitMs).run().passes);
 }
 
-/// It looks before the service is asked, every 5 ms until the time limit, and again after the
-/// write: the snapshot is gone then.
+/// The gate looks before it asks the service, every 5 ms until the time limit, and again after the
+/// write, when the snapshot may be gone.
 TEST(GatePassage, ConfinesOnlyIfItCanReadBackWhatIsDecided) {
   constexpr std::size_t kLooks = 22;
   for (const bool stays : {true, false}) {

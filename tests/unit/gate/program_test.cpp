@@ -20,8 +20,8 @@
 #include "temp_dir.hpp"
 #include "unix_listener.hpp"
 
-/// The program, as a runtime runs it: the control groups are plain files, in which what is written
-/// to cpuset.cpus takes effect.
+/// The program, as a runtime runs it. The cgroups are plain files; a write to cpuset.cpus takes
+/// effect.
 namespace pinfold::gate {
 namespace {
 
@@ -81,7 +81,7 @@ class GateProgram : public testing::Test {
     dir_.write("state", state);
     return test::run_shell(command(options) + " < " + (dir_ / "state"));
   }
-  /// Runs this many at once. Status 0: each has let the container pass.
+  /// Runs the program `count` times at once. Status 0: each run has let the container pass.
   [[nodiscard]] test::Outcome run_together(int count) const {
     dir_.write("state", pod("u"));
     const std::string line = command("--time-limit-ms 60000") + " < " + (dir_ / "state");
@@ -90,7 +90,7 @@ class GateProgram : public testing::Test {
                     "for pid in $pids; do wait $pid || exit 1; done",
                     count, line));
   }
-  /// Does what a service does with an Adopt: sets the CPUs of the group.
+  /// Handles Adopt like a service: sets the CPUs of the group.
   [[nodiscard]] FakeService::Serve adopting(const std::string& to) const {
     return [this, to](int connection) {
       const std::string hello = receive_line(connection);
@@ -98,7 +98,7 @@ class GateProgram : public testing::Test {
       EXPECT_TRUE(socket::decode_hello_request(hello));
       send_line(connection, R"({"hello":{)" + std::string(100'000, ' ') + "}}");
       const std::string request = receive_line(connection);
-      if (request.empty()) return;  // its time limit has ended
+      if (request.empty()) return;  // its time limit has passed
       const auto call = socket::decode_call(request);
       ASSERT_TRUE(call) << call.error().message;
       const auto& adopt = std::get<verbs::Adopt>(call->action);
@@ -212,7 +212,7 @@ TEST_F(GateProgram, AHangingServiceDoesNotHoldIt) {
   EXPECT_EQ(run(pod("u")).status, 0);
 }
 
-/// The alarm ends it: its standard input never ends.
+/// The alarm terminates the program, whose standard input never ends.
 TEST_F(GateProgram, ARuntimeThatHangsDoesNotHoldIt) {
   const std::string fifo = dir_ / "fifo";
   const auto outcome = test::run_shell("mkfifo " + fifo + " && " + command("") + " <> " + fifo);

@@ -13,7 +13,7 @@
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 
-/// The program as the hook of real runtimes, with this machine's control groups.
+/// The program as the hook of real runtimes, with this machine's cgroups.
 namespace pinfold::gate {
 namespace {
 
@@ -79,7 +79,7 @@ class GateRuntime : public testing::TestWithParam<const char*> {
 "--time-limit-ms","{}","--unplaced","{}"]}}])",
         PINFOLD_GATE, dir_.path(), dir_ / "sock", time_limit_ms, unplaced));
   }
-  /// crun does not know machines with both versions of control groups, so it gets one.
+  /// crun does not support machines with both cgroup versions, so cgroup v2 is unmounted for it.
   [[nodiscard]] test::Outcome run() const {
     return test::run_shell(
         fmt::format("PATH=$PATH:/usr/sbin; unshare -m sh -c 'umount /sys/fs/cgroup/unified "

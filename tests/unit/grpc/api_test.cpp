@@ -52,7 +52,7 @@ class ApiTest : public testing::Test {
     worker_.stop();
     thread_.join();
   }
-  /// Calls `method` with a request that `set` filled in; must succeed.
+  /// Calls `method`, which must succeed.
   template <class Request, class Response>
   Response must(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const Request&,
                                                             Response*),
@@ -165,7 +165,7 @@ TEST_F(ApiTest, TextThatIsNoUtf8IsRefusedAndNotLogged) {
   testing::internal::CaptureStderr();
   const auto status = call(&v1::Pinfold::Stub::Start, request, response);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);  // gRPC's own
+  EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);  // from gRPC itself
 }
 
 TEST_F(ApiTest, PodsTogetherAreOneTransaction) {

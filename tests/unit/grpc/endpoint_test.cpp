@@ -14,7 +14,7 @@
 #include "grpc_world.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 
-/// Who may connect, and clients that misbehave.
+/// Access control, and misbehaving clients.
 namespace pinfold::grpc {
 namespace {
 

@@ -40,7 +40,7 @@ class InterfacesTest : public testing::Test {
           log_.push_back(std::string(settings::to_string(level)) + ": " + std::string(message));
         });
   }
-  /// Returns whether pods can be listed there.
+  /// Returns whether the socket serves a list of pods.
   [[nodiscard]] bool is_served() const { return is_served(socket_); }
   [[nodiscard]] static bool is_served(const std::string& socket) {
     ::grpc::ChannelArguments arguments;
@@ -89,7 +89,8 @@ TEST_F(InterfacesTest, LeavesTheSocketToAKubeletThatServesIt) {
   EXPECT_EQ(inode(second_), 0U);
 }
 
-/// A container may have mounted it: group and mode let exporters in, and it outlives the service.
+/// A container may have mounted the directory, so it outlives the service. Its group and mode let
+/// exporters in.
 TEST_F(InterfacesTest, TheDirectoryOfTheSecondPlaceStays) {
   socket_ = second_;  // as with NRI
   const std::string directory = dir_ / "run/pod-resources";

@@ -15,8 +15,8 @@ Message sent(const Message& message) {
   return received;
 }
 
-/// The name of a foreign cgroup can be any bytes. A Protobuf string must be UTF-8, or the client
-/// rejects the whole message.
+/// The name of a foreign cgroup can contain any bytes. A Protobuf string must be UTF-8; otherwise
+/// the client rejects the whole message.
 TEST(Messages, TextThatIsNoUtf8IsEscaped) {
   agent::ReconcileReport report;
   report.drift = {"stray 'a\xff'", "caf\xc3\xa9\n"};

@@ -13,7 +13,7 @@
 
 #include "pinfold/base/unique_fd.hpp"
 
-/// Metrics over HTTP, and clients that never finish: anyone who reaches the port can be one.
+/// Metrics over HTTP, and clients that never finish: anyone can connect to the port.
 namespace pinfold::metrics {
 namespace {
 

@@ -10,7 +10,7 @@ LogEntry written(std::uint64_t offset, char byte, bool forced = false) {
 }
 LogEntry flushed() { return {true, false, 0, {}}; }
 
-/// The first byte of each of the first sectors; '.' for zero.
+/// The first byte of each of the first `sectors` sectors; '.' for zero.
 std::string look(const Pages& disk, std::size_t sectors = 4) {
   std::string seen;
   for (std::size_t i = 0; i < sectors; ++i) {

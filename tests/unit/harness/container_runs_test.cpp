@@ -14,7 +14,7 @@
 #include "recorded_switches.hpp"
 #include "switch_trace.hpp"
 
-/// The reader of tracefs' ring buffers, and what it makes of them.
+/// The reader of tracefs ring buffers, and the runs that are derived from them.
 namespace pinfold::guest {
 namespace {
 
@@ -42,7 +42,7 @@ std::string page_of(std::uint64_t time, const std::string& data, std::uint64_t f
   return page + data;
 }
 
-/// An event that a task ends, of 28 bytes.
+/// An event of 28 bytes: a task exits.
 std::string exit_event(std::uint32_t delta, std::uint32_t task) {
   std::string event;
   append(event, 7U | delta << 5U, 4);
@@ -240,7 +240,7 @@ TEST_F(ContainerRunsTest, AContainerEndsWithItsLastTask) {
   run(1300, 1, 21, 0);
   exit(21);
   EXPECT_EQ(lines('e'), "e 0 1300\n");
-  EXPECT_EQ(lines('r'), "r 0 1 1200 1300 100\n");  // the end of the first one is the kernel's work
+  EXPECT_EQ(lines('r'), "r 0 1 1200 1300 100\n");  // an exiting task runs only kernel code
 }
 
 TEST_F(ContainerRunsTest, ThreadsFollowTheirProcess) {
@@ -306,7 +306,7 @@ TEST_F(ContainerRunsTest, MarksCutWhatRuns) {
 
 TEST_F(ContainerRunsTest, NoticesWhatIsMissing) {
   run(1100, 1, 0, 10);
-  run(1200, 1, 20, 0);  // who let task 20 run?
+  run(1200, 1, 20, 0);  // task 20 was never scheduled
   EXPECT_EQ(runs_.gaps(), 1U);
   run(1150, 2, 0, 10);  // too late
   EXPECT_EQ(runs_.gaps(), 2U);
@@ -315,14 +315,14 @@ TEST_F(ContainerRunsTest, NoticesWhatIsMissing) {
   EXPECT_EQ(runs_.unknown(), 1U);
 }
 
-// No event tells that the CPU went from the task that takes it offline to the idle task.
+// No event reports the switch from the task that takes the CPU offline to the idle task.
 TEST_F(ContainerRunsTest, ACpuThatWasOfflineBeginsWithItsIdleTask) {
   runs_.know({40, 40, "/", "", 2});
   run(1100, 2, 20, 40);
   run(1900, 2, 0, 20);
   EXPECT_EQ(runs_.gaps(), 0U);
   run(2000, 2, 20, 40);
-  run(2100, 2, 41, 20);  // the idle task is not there in between
+  run(2100, 2, 41, 20);  // without the idle task in between
   EXPECT_EQ(runs_.gaps(), 1U);
 }
 

@@ -84,7 +84,7 @@ TEST(MachineJson, IsRejectedWithItsField) {
   EXPECT_THAT(read.error().message, testing::StartsWith("cores: 'many': expected a number"));
 }
 
-/// A scenario file, its document and what it describes.
+/// A scenario file, its document and its scenarios.
 class GauntletFile {
  public:
   explicit GauntletFile(const std::string& text) : document(parse_document(text).value()) {

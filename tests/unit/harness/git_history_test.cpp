@@ -21,7 +21,8 @@ using testing::IsEmpty;
 using testing::Le;
 using testing::UnorderedElementsAre;
 
-/// A repository whose commits c1, c2 and so on are tags, and write their name into the file "name".
+/// A repository with commits that are tagged c1, c2 and so on; each writes its tag to the file
+/// "name".
 class Repository {
  public:
   Repository() {
@@ -54,7 +55,7 @@ class Repository {
   test::TempDir dir_;
 };
 
-/// Judges commits by their number; counts the questions.
+/// Judges commits by their number; counts its calls.
 struct Judge {
   int first_bad;
   std::vector<int> untestable = {};

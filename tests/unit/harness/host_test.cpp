@@ -83,7 +83,7 @@ TEST(HostQemu, RejectsOneThatDoesNotExistOrIsNoQemu) {
               testing::HasSubstr("'something else': expected QEMU emulator version N.N"));
 }
 
-/// A host with 8 GiB available, below a folder.
+/// Files of a host with 8 GiB available, below a folder.
 void write_host(const test::TempDir& root, const std::string& group) {
   root.write("proc/meminfo", "MemTotal: 16777216 kB\nMemAvailable:    8388608 kB\nBuffers: 1 kB\n");
   root.write("proc/self/cgroup", "1:name=systemd:/other\n0::" + group + "\n");

@@ -11,7 +11,8 @@
 namespace pinfold::harness {
 namespace {
 
-/// Returns the error for a program in a guest of this architecture; "" if an initramfs can be made.
+/// Returns the error for a program in a guest with this architecture; "" if an initramfs can be
+/// made.
 std::string refusal(const test::TempDir& folder, const std::string& program, Arch arch) {
   folder.write("busybox", "#!/bin/sh\n");
   std::filesystem::permissions(folder / "busybox", std::filesystem::perms::owner_all);

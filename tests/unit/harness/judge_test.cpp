@@ -176,8 +176,8 @@ TEST(ChangesOfRuntime, CountsAGroupFromWhenItHasACpuset) {
             "\n\npodB/c 2-3\n\npodA/s 0-1\npodB/c 2-3\n\n");
 }
 
-/// The service may find the group of a container that is being created in the meantime, and the
-/// CPUs of the pool may be the container's own later.
+/// While a container is being created, the service may confine its group to the shared pool, whose
+/// CPUs may later be the container's.
 TEST(ChangesOfRuntime, CountsAnExclusiveGroupFromWhenItHasOnlyItsOwnCpus) {
   const ExclusiveCpus exclusive = {{"podB/c", CpuSet{1, 2, 3}}};
   const auto overlaps = [&exclusive](const std::string& changes) {

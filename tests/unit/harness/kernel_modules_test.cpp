@@ -9,7 +9,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Writes modules as depmod lists them: of a module's dependencies, the last is loaded first.
+/// Writes modules as listed by depmod: the last of a module's dependencies is loaded first.
 void write_modules(const test::TempDir& folder) {
   folder.write("modules.dep",
                "kernel/lib/crc32c.ko:\n"

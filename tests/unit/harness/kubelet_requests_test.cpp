@@ -28,8 +28,8 @@ std::string pod_with(const std::string& containers) {
 }
 
 // The amounts are those of kubelet 1.36.2 (kuberuntime): shares = 1024 * CPUs, at least 2; quota
-// and memory from the limits; oom_score_adj by the QoS class, for Burstable the memory's part of
-// the node (2 GiB) subtracted from 1000.
+// and memory from the limits; oom_score_adj by the QoS class, for Burstable 1000 minus the
+// requested thousandths of the node's memory (2 GiB).
 TEST(KubeletRequests, HaveTheAmountsOfAKubelet) {
   const struct {
     const char* resources;

@@ -10,7 +10,7 @@
 
 namespace pinfold::harness {
 
-/// Loads the scenarios of a file with this text, next to a file pod.yaml with a pod 'filed' and to
+/// Loads the scenarios of a file with this text. Next to it are pod.yaml, with a pod 'filed', and
 /// `others`, each a name and a text.
 inline Result<std::vector<Scenario>> load_text(
     const std::string& text, const std::vector<std::pair<std::string, std::string>>& others = {}) {

@@ -41,8 +41,7 @@ CpuId source_cpu(const MachineCopy& copy, const Json& cpu) {
   return copy.cpus[cpu.at("id").get<std::size_t>()].value_or(CpuId{});
 }
 
-/// Returns the sets into which a key of their fields divides the guest's CPUs, as CPUs of the
-/// source.
+/// Groups the guest's CPUs by their field `key`; returns the groups as CPUs of the source.
 std::set<std::string> expected_groups(const MachineCopy& copy, const char* key) {
   std::map<std::string, CpuSet> groups;
   const Json guest = requested_machine(copy.machine);
@@ -81,7 +80,7 @@ SourceTraits qemu_traits(const Machine& machine) {
   return traits;
 }
 
-/// Returns the CPUs of groups that the copy keeps.
+/// Returns the kept CPUs of each group.
 std::set<std::string> kept_groups(const std::vector<CpuSet>& groups, const CpuSet& kept) {
   std::set<std::string> texts;
   for (const CpuSet& group : groups) {
@@ -109,7 +108,7 @@ void expect_honest_traits(const Machine& source, const SourceTraits& traits,
             !traits.dies.empty() && kept_groups(traits.dies, kept) != sockets);
   EXPECT_EQ(fields.contains("clusters"),
             !traits.clusters.empty() && kept_groups(traits.clusters, kept) != cores);
-  // The guest has these three kinds, and a level 3, which `caches` covers.
+  // Level 3 is covered by `caches`; the guest also has the three kinds below it.
   std::set<std::string> kinds = {"level 3 Unified"};
   bool same_sizes = traits.caches.size() == 4;
   for (const auto& [kind, caches] : traits.caches) {
@@ -134,8 +133,7 @@ void expect_honest_traits(const Machine& source, const SourceTraits& traits,
   EXPECT_EQ(fields.contains("cacheSizes"), !same_sizes);
 }
 
-/// Expects what every copy keeps of its source, regardless of QEMU's limits, and that it lists its
-/// differences.
+/// Expects a copy to keep everything that QEMU's limits do not affect, and to list its differences.
 void expect_honest(const Machine& source, const SourceTraits& traits, const MachineCopy& copy,
                    std::uint64_t budget) {
   const auto fields = fields_of(copy);
@@ -308,7 +306,7 @@ MachineDescription described(const std::vector<TestNode>& nodes) {
   return machine;
 }
 
-/// Changes the traits of a machine like one of QEMU.
+/// Changes traits that are otherwise those of a machine made by QEMU.
 using Change = void (*)(SourceTraits&);
 
 MachineCopy copy_of(MachineDescription description, std::uint64_t memory = kBudget,

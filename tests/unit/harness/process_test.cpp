@@ -104,7 +104,7 @@ TEST(ChildProcess, DiesWithAKilledParent) {
 TEST(KvmProbe, FindsADeviceThatIsNotFastOrGivesAReason) {
   const KvmProbe probe = probe_kvm(kKvmDevice);
   EXPECT_EQ(probe.usable, probe.why.empty()) << probe.why;
-  // The probe must detect the emulating module, which opens and runs `hlt`.
+  // The probe must detect the emulating module, with which the device opens and runs `hlt`.
   if (std::filesystem::exists("/sys/module/kvm_pvm")) {
     EXPECT_FALSE(probe.usable) << probe.why;
   }
@@ -164,7 +164,7 @@ class Snapshots : public testing::Test {
   Snapshots(Snapshots&&) = delete;
   Snapshots& operator=(Snapshots&&) = delete;
 
-  /// Keeps a snapshot with these bytes for QEMU, and memory with holes.
+  /// Stores a snapshot: `bytes` as QEMU's state, and memory with holes.
   void keep(const std::string& bytes) {
     EXPECT_TRUE(write_file(state_, bytes));
     EXPECT_TRUE(write_file(memory_, bytes));

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-/// What Linux 6.18 recorded while a process with two CPUs made another one, which entered the group
-/// /kubepods/podA/c, executed a program that sleeps, and ended. Names of tasks are replaced. Events
-/// of other processes are left out, so two switches do not follow from the ones before.
+/// Recorded by Linux 6.18 while a process with two CPUs created another one, which entered the
+/// group /kubepods/podA/c, executed a program that sleeps, and ended. Names of tasks are replaced.
+/// Events of other processes are left out, so two switches do not match the ones before.
 namespace pinfold::test {
 
 /// Files events/SYSTEM/EVENT/format, in the order of TaskEventKind, without fields that no test

@@ -27,7 +27,7 @@ const std::string kAfter = "the devices";
 
 std::string page_of(char c) { return std::string(kPageBytes, c); }
 
-/// Returns the sections of memory: `sizes` of each, and the pages of two parts.
+/// Returns a stream with the sizes of the memory blocks, and their pages in two parts.
 std::string stream_of(const std::vector<std::pair<std::string, std::uint64_t>>& sizes,
                       const std::string& part, const std::string& end,
                       const std::string& command = "") {
@@ -80,7 +80,7 @@ TEST(SavedState, GivesTheMemoryOfNodesAndKeepsTheRest) {
   EXPECT_EQ(state->memory[0].name, "m0");
   EXPECT_EQ(state->memory[0].bytes, 3 * kPageBytes);
   EXPECT_EQ(state->memory[1].name, "m1");
-  // The same machine without those pages; each page names its memory.
+  // The rest of the stream omits those pages; each remaining page names its memory.
   const std::string left = number(0 | 0x08U, 8) + named("pc.rom") + page_of('r');
   const std::string left_at_end = number(kPageBytes | 0x02U, 8) + named("pc.rom") + '\0';
   EXPECT_EQ(state->stream, stream_of(kSizes, left, left_at_end, command));

@@ -14,7 +14,7 @@ constexpr const char* kKubeletHead =
 constexpr const char* kStaticPod =
     "  - runStaticPod: {pod: {metadata: {name: p}, spec: {containers: [{name: c}]}}}\n";
 
-/// Loads the scenario of a file with this text, next to a configuration.
+/// Loads the scenarios of a file with this text, next to a configuration.
 Result<std::vector<Scenario>> load_with_kubelet(const std::string& text) {
   return load_text(text, {{"other.yaml", "{cpuManagerPolicy: none}"}});
 }

@@ -11,7 +11,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// The agent's report in a guest with that machine.
+/// The agent's report from a guest with the machine two_sockets().
 Json report_of_two_sockets() {
   Json report = {{"online", "0-7"},       {"cpuset", "v2"},    {"cpu", "v2"},
                  {"devices", ""},         {"networkCards", 0}, {"cpus", Json::array()},

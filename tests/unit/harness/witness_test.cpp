@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-/// Judging from where tasks ran whether exclusive CPUs were exclusive.
+/// Judges from where tasks ran whether exclusive CPUs were exclusive.
 namespace pinfold::harness {
 namespace {
 
@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* kMs = "000000";  // after a number: so many ms, in ns
+constexpr const char* kMs = "000000";  // appended to a number of ms, gives ns
 
 /// Two containers and a sandbox that exist from the beginning on.
 const std::string kGroups =
@@ -139,7 +139,7 @@ TEST(Witness, WhatEndsHasNothingAnyMore) {
 TEST(Witness, InAHandOverTheOldOwnerLeavesBeforeTheNewOneComes) {
   const std::vector<ExclusiveCpus> owned = {kOwned, {{"podA/c", CpuSet{3, 4}}}};
   const std::string text = kGroups + marks({1, 100});
-  // The container leaves CPU 2, then the other comes; the other leaves CPU 4, then it comes.
+  // podA/c leaves CPU 2 before podB/c comes, and podB/c leaves CPU 4 before podA/c comes.
   const std::string right = text + ran(0, 2, 10, 40, 5) + ran(1, 2, 45, 90, 5) +
                             ran(1, 4, 10, 50, 5) + ran(0, 4, 55, 90, 5);
   EXPECT_THAT(judge(right, owned).intruders, IsEmpty());

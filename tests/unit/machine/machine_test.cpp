@@ -241,7 +241,7 @@ TEST(Machine, TakesNumaNodesInAnyOrder) {
   auto sorted = two_sockets();
   sorted.numa_nodes = {node(0, {10, 12, 13}), node(1, {21, 10, 23}), node(10, {31, 32, 10})};
   auto listed = sorted;
-  // As texts: 0, 10, 1; the distances are in the order of the list, too.
+  // In text order: 0, 10, 1. The distances follow the order of the list, too.
   listed.numa_nodes = {node(0, {10, 13, 12}), node(10, {31, 10, 32}), node(1, {21, 23, 10})};
   EXPECT_EQ(Machine::make(listed).value().numa_nodes(), Machine::make(sorted).value().numa_nodes());
 }

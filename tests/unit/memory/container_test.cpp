@@ -19,7 +19,7 @@ PodSpec one(const std::string& uid, const std::string& memory) {
 }
 
 TEST(MemoryHints, PreferTheFewestNodesByCapacity) {
-  const Node node(even_machine(3, 8));  // node 0 has 7 GiB
+  const Node node(even_machine(3, 8));  // NUMA node 0 has 7 GiB
   EXPECT_EQ(hints_for(node, one("a", "7Gi")), "0* 1* 2* 0-1 0,2 1-2 0-2");
   EXPECT_EQ(hints_for(node, one("a", "8Gi")), "1* 2* 0-1 0,2 1-2 0-2");
   EXPECT_EQ(hints_for(node, one("a", "9Gi")), "0-1* 0,2* 1-2* 0-2");
@@ -188,7 +188,7 @@ TEST(MemoryReuse, ShowsInTheHints) {
   EXPECT_EQ(hints_for(node, pod, 2), "none") << "only until another pod is admitted";
 }
 
-/// A kubelet admits running pods again after a restart, which forgets what is reusable.
+/// After a restart a kubelet admits running pods again, but no longer knows what is reusable.
 TEST(MemoryReuse, GoesOnAfterARestart) {
   Node node(even_machine(1, 16));
   const PodSpec pod = with_init("6Gi", "4Gi");

@@ -43,7 +43,7 @@ TEST(MemoryPodLevel, DividesOneBlockAmongTheContainers) {
   ASSERT_EQ(rejection(node, pod, hint_of(0b10)), "");
   EXPECT_EQ(node.state.pods.at(PodUid("a")), (std::vector<MemoryBlock>{{{1}, "memory", 10 * kGi}}));
   EXPECT_EQ(gib_of(node, "s1"), 2U);
-  EXPECT_EQ(gib_of(node, "i1"), 8U);  // everything but the earlier sidecars
+  EXPECT_EQ(gib_of(node, "i1"), 8U);  // all memory except that of earlier sidecars
   EXPECT_EQ(gib_of(node, "i2"), 3U);
   EXPECT_EQ(gib_of(node, "c1"), 1U);
   EXPECT_EQ(gib_of(node, "c2"), 7U);
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Table, MemorySharedPool, testing::ValuesIn(kSharedPoolC
 
 TEST(MemoryPodHints, AddUpConcurrentContainers) {
   const Node node(even_machine(2, 16));
-  // The init container needs 2 + 9 with the sidecar, the others 2 + 4 + 4.
+  // The init container needs 2 + 14 GiB with the sidecar, the others 2 + 4 + 4.
   const PodSpec pod = pod_of("a", {exclusive("s1", "2Gi", ContainerKind::kSidecar),
                                    exclusive("i1", "14Gi", ContainerKind::kInit),
                                    exclusive("c1", "4Gi"), exclusive("c2", "4Gi")});

@@ -54,7 +54,7 @@ TEST(ServiceFamilies, WithoutStaticManagersThereIsNoFragmentation) {
   EXPECT_EQ(none.memory, 0U);
 }
 
-/// The names under which a kubelet with this profile serves what `pinfold metrics` prints.
+/// The metric names of `pinfold metrics` with this profile.
 std::vector<std::string> names_of(Profile profile) {
   Config config = aligning_config("single-numa-node");
   config.profile = profile;
@@ -67,7 +67,7 @@ std::vector<std::string> names_of(Profile profile) {
   return names;
 }
 
-// No kubelet up to 1.38.0-alpha.2 renames them. One that does gets a row of its own.
+// No kubelet up to 1.38.0-alpha.2 renames them. One that does needs a separate list here.
 TEST(NodeFamilies, HaveTheNamesOfTheKubeletOfTheProfile) {
   const std::vector<std::string> of_136 = {
       "kubelet_container_aligned_compute_resources_count",

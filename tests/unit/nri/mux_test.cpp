@@ -12,7 +12,7 @@ namespace {
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using Streams = std::map<std::uint32_t, std::string>;
 
-/// Adds the bytes that arrive on each connection. Returns the error, or "".
+/// Adds the bytes of each connection to `streams`. Returns the error, or "".
 std::string demultiplex(Demultiplexer& demultiplexer, std::string_view input, Streams& streams) {
   for (;;) {
     const auto chunk = demultiplexer.next(input);

@@ -77,7 +77,7 @@ class FakeRuntime {
   std::string input_;
 };
 
-/// Records its calls, and gives the answers set by the test.
+/// Records its calls and gives the answers set by the test.
 class NotingHandler : public Handler {
  public:
   void registered() override { notes.emplace_back("registered"); }
@@ -215,7 +215,7 @@ TEST_F(NriPlugin, OnlyTheFirstAnswerCounts) {
   expect_from_plugin(recorded(kContainerd17, "create-container-answer"));
   runtime_->send(recorded(kContainerd17, "stop-pod-sandbox"));
   run_until([&] { return handler_.notes.back() == "event 2 p1"; });
-  // Only its answer, on stream 29.
+  // Only the answer on stream 29.
   run_until([&] { return runtime_->input().size() >= 20; });
   EXPECT_EQ(test::hex(runtime_->input()),
             "00000001"
@@ -240,7 +240,7 @@ TEST_F(NriPlugin, ComesBackWhenTheRuntimeRestarts) {
   handler_.pauses.resize(4);
   EXPECT_EQ(handler_.pauses,
             (std::vector{milliseconds(1), milliseconds(2), milliseconds(4), milliseconds(4)}));
-  // The answer to a call of the previous connection is dropped.
+  // An answer to a call of the previous connection is dropped.
   handler_.creating[0](cpus("2-3", "1"));
   directory_.remove("nri.sock");
   run_until([&] { return handler_.errors.back().code == ErrorCode::kNotFound; });
@@ -272,7 +272,7 @@ TEST_F(NriPlugin, DoesNotReadFromARuntimeThatDoesNotRead) {
   listen();
   const Plugin plugin = start();
   connect();
-  // The rejection of each one is longer than the request.
+  // Each rejection is longer than its request.
   std::size_t sent = 0;
   for (std::uint32_t stream = 101; sent < 64U << 20U; stream += 2) {
     const ttrpc::Frame frame{stream, ttrpc::FrameType::kRequest, 0,
@@ -289,7 +289,7 @@ TEST_F(NriPlugin, DoesNotReadFromARuntimeThatDoesNotRead) {
     sent += bytes.size();
   }
   EXPECT_LT(sent, 8U << 20U);
-  // Once it reads, it gets all answers.
+  // Once the runtime reads, it gets all answers.
   const std::size_t requests = sent / 21;
   const std::string status = ttrpc::encode(ttrpc::TtrpcResponse{
       ttrpc::Status{ttrpc::StatusCode::kUnimplemented, "unknown service 'x'"}, std::nullopt});
@@ -309,7 +309,7 @@ TEST_F(NriPlugin, TriesAgainWithoutAnAnswerToTheRegistration) {
   run_until([&] { return runtime_->accept(); });
 }
 
-/// Asks for the update that containerd 1.7.24 got.
+/// Sends the update request that was recorded with containerd 1.7.24.
 void update(Plugin& plugin, milliseconds time_limit,
             std::optional<Result<api::UpdateContainersResponse>>& outcome) {
   const std::string frame = recorded(kContainerd17, "update-containers");
@@ -330,7 +330,7 @@ TEST_F(NriPlugin, UpdatesContainers) {
   connect();
   std::optional<Result<api::UpdateContainersResponse>> outcome;
   update(plugin, milliseconds(5000), outcome);
-  // Except the time limit, which is the last bytes.
+  // All but the last bytes, which are the time limit.
   const std::string expected = recorded(kContainerd17, "update-containers");
   run_until([&] { return runtime_->input().size() == expected.size(); });
   EXPECT_EQ(test::hex(runtime_->input().substr(0, expected.size() - 6)),

@@ -18,7 +18,7 @@ inline constexpr const char* kContainerd21 = "containerd-2.1.9.txt";
 
 /// The frames of a file in data/. Throws if it cannot be read.
 [[nodiscard]] std::vector<Recorded> read_recording(const std::string& file);
-/// Returns one of them. Throws if it does not exist.
+/// Returns the frame with this name. Throws if it does not exist.
 [[nodiscard]] std::string recorded(const std::string& file, std::string_view name);
 
 /// Returns bytes as text for messages.

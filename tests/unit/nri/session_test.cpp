@@ -63,7 +63,7 @@ std::vector<SessionEvent> receive(Session& session, std::string_view bytes) {
   return std::move(events).value_or(std::vector<SessionEvent>());
 }
 
-/// Returns the only event of these bytes. Throws if it is of another type.
+/// Returns the only event in these bytes. Throws if it has another type.
 template <class T>
 T receive_one(Session& session, std::string_view bytes) {
   auto events = receive(session, bytes);
@@ -92,7 +92,7 @@ api::ConfigureResponse all_events() {
   return response;
 }
 
-/// Gives the recorded answer, and compares the bytes.
+/// Answers, and compares the bytes with the recorded ones.
 void answer(Session& session, const Asked& asked, const Result<PluginAnswer>& answer,
             const std::string& expected) {
   ASSERT_TRUE(session.answer(asked.call, answer));
@@ -210,7 +210,7 @@ TEST(NriSession, ARefusedUpdateIsAnError) {
 std::string recorded_input() {
   std::string bytes;
   for (const auto& frame : test::read_recording(kContainerd17)) {
-    // This test has not made its call.
+    // The test does not make the call of that answer.
     if (!frame.is_from_plugin && frame.name != "update-containers-answer") bytes += frame.bytes;
   }
   return bytes;

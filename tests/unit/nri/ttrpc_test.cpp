@@ -141,7 +141,7 @@ TEST(NriTtrpc, IgnoresUnknownFields) {
   EXPECT_EQ(*request, (TtrpcRequest{"s", "m", "", 0, {}}));
 }
 
-/// Reads all calls. `answers` receives the frames that the server writes meanwhile.
+/// Reads all calls. `answers` receives the frames that the server writes.
 std::vector<TtrpcCall> read_calls(TtrpcServer& server, std::string_view input,
                                   std::vector<Frame>& answers) {
   std::string output;

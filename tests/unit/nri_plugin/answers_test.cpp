@@ -8,7 +8,7 @@
 
 #include "connection_fixture.hpp"
 
-/// The runtime's answers over the socket, for any event in the service.
+/// The answers that a runtime gets over the socket, even if the service is busy, stops or fails.
 namespace pinfold::nri {
 namespace {
 

@@ -25,7 +25,7 @@ class NriConfined : public testing::TestWithParam<enforce::CgroupVersion> {
   std::string& written(const std::string& group) {
     return world_.kernel.find(group)->files["cpuset.cpus"];
   }
-  /// The pod with CPUs 1-2 ends.
+  /// Ends the pod with CPUs 1-2.
   void end_b() {
     world_.stop(b_);
     world_.remove_sandbox(b_);
@@ -92,7 +92,7 @@ TEST_P(NriConfined, AContainerWhoseProcessesAreNotVisibleFollowsThePool) {
   EXPECT_EQ(world_.cpus(world_.group(unseen)), "0,3-7");
 }
 
-/// A container gets CPUs that were shared, and returns others that the sandbox may then have.
+/// A container gets CPUs that were shared and returns others, which the sandbox may then use.
 TEST_P(NriConfined, ASandboxLeavesBeforeAContainerIsMoved) {
   world_.run(a_);
   world_.run(b_);
@@ -120,7 +120,7 @@ TEST_P(NriConfined, ThePoolShrinksAndGrowsAtOnce) {
   const PodSpec d = exclusive("d", 4);
   world_.run_sandbox(a_);
   world_.run(b_);
-  // One synchronization shows that one pod has ended and another one exists.
+  // One synchronization shows that one pod has ended and that another one exists.
   world_.end(b_);
   world_.remove_groups(b_);
   world_.run_unseen(d);
@@ -129,8 +129,8 @@ TEST_P(NriConfined, ThePoolShrinksAndGrowsAtOnce) {
   EXPECT_EQ(world_.cpus(world_.pause_group(a_)), "0-3");
 }
 
-/// Koordinator writes only the group of all best-effort pods (cgroup v2), and gives it back at any
-/// moment: no group below may then have exclusive CPUs, not even until the next look.
+/// Koordinator confines only the group of all best-effort pods (cgroup v2) and may lift that at any
+/// moment. No group below may then have exclusive CPUs, not even until the next look.
 TEST(NriHeldNarrower, ASandboxIsOffExclusiveCpusWhenAllIsGivenBack) {
   RuntimeWorld world(enforce::CgroupVersion::kV2);
   const PodSpec a = shared("a");
@@ -155,7 +155,7 @@ TEST(NriHeldNarrower, ASandboxIsOffExclusiveCpusWhenAllIsGivenBack) {
   EXPECT_EQ(world.cpus(sandbox), "0,3-7");
 }
 
-/// It gets back exactly the cpuset from before it was confined.
+/// The group gets back exactly the cpuset from before it was confined.
 TEST_P(NriConfined, ACpusetOfAnotherIsGivenBackAndNotExceeded) {
   world_.run_sandbox(a_);
   written(world_.pause_group(a_)) = "1-4";
@@ -241,7 +241,7 @@ TEST_P(NriConfined, WhatHasBeenAdoptedSinceHasWhatIsDecided) {
   EXPECT_EQ(world_.cpus(world_.pause_group(d)), "0-2,4-7");
 }
 
-/// It ran unknown, even if it has the right CPUs when the runtime reports it.
+/// It ran before it was known, even if it has the right CPUs when the runtime reports it.
 TEST_P(NriConfined, AContainerThatWasConfinedBeforeItWasKnownIsCounted) {
   const PodSpec unseen = shared("unseen");
   world_.run(b_);
@@ -316,7 +316,7 @@ TEST_P(NriConfined, AfterARestartAnotherCpusetIsAnothers) {
   EXPECT_EQ(world_.cpus(world_.pause_group(a_)), "3-5");
 }
 
-/// Much later the same cpuset has no such meaning.
+/// Later, a cpuset equal to the shared pool may be another program's.
 TEST_P(NriConfined, OnlyTheFirstSynchronizationAssumesSo) {
   world_.run(b_);
   world_.restart();

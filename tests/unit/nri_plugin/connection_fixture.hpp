@@ -20,7 +20,7 @@
 
 namespace pinfold::nri::test {
 
-/// The plugin over its socket, with a runtime in this process and the worker's rounds one by one.
+/// The plugin over its socket, with a runtime in this process; the worker's rounds run one by one.
 class NriConnection : public testing::Test {
  protected:
   explicit NriConnection(settings::NriMode mode = settings::NriMode::kEnforce)
@@ -89,7 +89,8 @@ class NriConnection : public testing::Test {
     run_until([&] { return connection_->counters().is_connected; });
   }
   static constexpr std::string_view kAgrees = "agrees";
-  /// Returns the answer to an event: the message of an error, or that it is the empty answer.
+  /// Returns the answer to an event: an error's message, kAgrees for the empty answer, or its
+  /// contents.
   static std::string answer_to(const Result<std::string>& payload) {
     if (!payload) return payload.error().message;
     return payload->empty() ? std::string(kAgrees) : "has " + *payload;

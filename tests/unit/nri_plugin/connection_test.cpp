@@ -130,7 +130,7 @@ TEST_F(NriObservedConnection, AKubeletWithTheStaticPolicyIsCompared) {
   EXPECT_FALSE(connection_->counters().kubelet_is_static);
 }
 
-/// Its shims run there too, and no plugin may confine them.
+/// The runtime's shims run there, too, and no plugin may confine them.
 TEST_F(NriConnection, WarnsOfARuntimeThatCanUseExclusiveCpus) {
   world_.kernel.make_path("system.slice/containerd.service");
   world_.kernel.find("system.slice/containerd.service")->has_cpuset = false;  // as its slice

@@ -58,7 +58,7 @@ TEST_P(NriEnforcer, PinsAContainerAndShrinksTheOthersBeforeTheAnswer) {
   EXPECT_EQ(counters().reverted, 0U);
 }
 
-/// Every process is in one group, and may run on CPU 1 until it is widened.
+/// All processes are in one group and may run only on CPU 1 until their affinity is widened.
 class InheritingProcesses final : public enforce::ProcessTable {
  public:
   [[nodiscard]] std::optional<enforce::ProcessId> identify(pid_t pid) const override {
@@ -238,7 +238,7 @@ TEST_P(NriEnforcer, TheGateRefusesWhileAnotherGroupHasItsCpus) {
   EXPECT_THAT(world_.start(b).error().message, HasSubstr("exclusive to 'podb/c'"));
   world_.kernel.distort = {};
   EXPECT_EQ(world_.agent->state().node.find(b.uid), nullptr) << "its CPUs have returned";
-  world_.record.erase(RuntimeWorld::id_of(b));  // the kubelet has it made again
+  world_.record.erase(RuntimeWorld::id_of(b));  // the kubelet recreates it
   ASSERT_TRUE(world_.create(b).has_value());
   ASSERT_TRUE(world_.start(b).has_value());
   EXPECT_EQ(world_.cpus(a), "0,3-7");
@@ -283,14 +283,14 @@ TEST_P(NriEnforcer, AContainerThatStartsAgainKeepsItsCpus) {
   EXPECT_EQ(cpus_of(world_.create(b)), "1-2");
   ASSERT_TRUE(world_.start(b).has_value());
   EXPECT_EQ(world_.cpus(b), "1-2");
-  // The removal of the first one arrives late.
+  // The removal of the first container arrives late.
   world_.suffix = "";
   ASSERT_TRUE(world_.send(api::Event::REMOVE_CONTAINER, b, "c").has_value());
   EXPECT_TRUE(world_.agent->state().adopted.contains({b.uid, "c"}));
   EXPECT_THAT(world_.log, Not(Contains(HasSubstr("has stopped")))) << "it runs, and is left alone";
 }
 
-/// No plugin was asked about it at all.
+/// No plugin was asked about the container.
 TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
   const PodSpec b = exclusive("b", 2);
   world_.run(b);
@@ -312,7 +312,7 @@ TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
   EXPECT_EQ(world_.cpus(b), "1-2");
 }
 
-/// Its group exists before the runtime reports the sandbox.
+/// The sandbox's group exists before the runtime reports the sandbox.
 TEST_P(NriEnforcer, ASandboxThatIsFoundBeforeItsReportIsNoUnknownContainer) {
   const PodSpec a = shared("a");
   world_.run(exclusive("b", 2));
@@ -327,7 +327,7 @@ TEST_P(NriEnforcer, ASandboxThatIsFoundBeforeItsReportIsNoUnknownContainer) {
   EXPECT_THAT(world_.log, IsEmpty());
 }
 
-/// The groups that the runtime makes before it reports the start.
+/// The runtime makes their groups before it reports the starts.
 TEST_P(NriEnforcer, ContainersThatStartAtTheSameTimeKeepTheirCpus) {
   const PodSpec b = exclusive("b", 2);
   const PodSpec d = exclusive("d", 1);

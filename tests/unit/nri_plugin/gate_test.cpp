@@ -41,7 +41,7 @@ class NriGate : public testing::TestWithParam<enforce::CgroupVersion> {
   const PodSpec b_ = exclusive("b", 2);
 
   void must_run(const PodSpec& spec) { ASSERT_NO_FATAL_FAILURE(world_.run(spec)); }
-  /// Does what happens every few seconds.
+  /// Runs the periodic work once.
   agent::ReconcileReport pass_time() {
     world_.follower->look(*world_.agent);
     return reconcile(*world_.agent).value();
@@ -261,8 +261,8 @@ TEST_P(NriGate, AnExclusiveContainerIsToldWhoHasNarrowedIt) {
   EXPECT_EQ(pool(), "0-7");
 }
 
-/// The group of a third pod resists: only the container that needs its CPUs is rejected, and then
-/// has none.
+/// The group of a third pod keeps its CPUs: only the container that needs them is rejected, and it
+/// then has none.
 TEST_P(NriGate, ARefusedCreationGivesItsCpusBackAndHindersNoOther) {
   must_run(a_);
   world_.run_sandbox(b_);
@@ -416,7 +416,7 @@ TEST_P(NriGate, ADeclaredClassIsRefusedAtCreation) {
   EXPECT_EQ(world_.cpus(world_.pause_group(vm)), "1-2") << "before the container starts";
 }
 
-/// The groups below a kubelet's cgroupRoot, after the last pod that the runtime has shown there.
+/// An adopted group shows the cgroupRoot of its kubelet; the groups below that are confined.
 TEST_P(NriGate, GroupsBelowAnAdoptedOnesKubeletAreConfined) {
   must_run(b_);
   const std::string other = "pfnk/kubepods/pody/abc";
@@ -448,7 +448,7 @@ TEST_P(NriGate, AContainerThatLosesItsCpusGetsThoseOfNobody) {
   EXPECT_EQ(world_.cpus(d), "3");
 }
 
-/// Its group is empty, like those of a runtime class without groups.
+/// The container's group is empty, like those of a runtime class without groups.
 TEST_P(NriGate, AContainerThatHasJustEndedIsNotTakenForOneInTheSandbox) {
   world_.run_sandbox(b_);
   ASSERT_TRUE(world_.create(b_).has_value());

@@ -9,17 +9,17 @@
 
 namespace pinfold::nri::test {
 
-/// Mistakes of plugins that the example does not make, one by one.
+/// Mistakes that plugins can make and the example does not; one at a time.
 enum class Habit {
   kNone,
-  kForgetsAtSynchronize,  ///< keeps only what is shown
+  kForgetsAtSynchronize,  ///< keeps only the containers that are shown
   kUpdatesByItself,       ///< sends its own request to update others, before the answer
   kClearsCpusets,         ///< no cpuset instead of all CPUs
   kRejectsSandboxes,      ///< with an error, if there are too few CPUs
 };
 
-/// The plugin of examples/nri as a follower. It assumes that its answers take effect: no gate, no
-/// reading back, no looks.
+/// The plugin of examples/nri as a follower. It assumes that its answers take effect: it has no
+/// gate, reads nothing back and does not look.
 class NaivePlugin : public Follower {
  public:
   NaivePlugin(RuntimeWorld& world, Habit habit)

@@ -115,7 +115,8 @@ TEST(NriObserver, ComparesContainersThatAKubeletHasPinned) {
   EXPECT_THAT(world.log, IsEmpty());
 }
 
-/// The documented check before the service takes over a node: only the order could differ.
+/// The documented check before the service takes over a node: only the order of admissions may
+/// differ.
 TEST(NriObserver, AgreesWithRunningContainersThatCouldHaveComeSo) {
   RuntimeWorld world(enforce::CgroupVersion::kV2, settings::NriMode::kObserve);
   const std::vector<std::pair<PodSpec, const char*>> running = {{exclusive("a", 2), "4-5"},

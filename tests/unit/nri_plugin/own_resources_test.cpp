@@ -7,7 +7,7 @@
 #include "pinfold/base/read_file.hpp"
 #include "runtime_world.hpp"
 
-/// What a container is told about its own CPUs and memory nodes.
+/// The variables and files from which a container learns its own CPUs and memory nodes.
 namespace pinfold::nri {
 namespace {
 
@@ -22,7 +22,7 @@ using testing::Pair;
 
 class NriOwnResources : public testing::Test {
  protected:
-  /// Creates a container and returns its environment as far as it is set.
+  /// Creates a container and returns the variables that the answer sets.
   [[nodiscard]] std::map<std::string, std::string> create(const PodSpec& spec) {
     world_.run_sandbox(spec);
     const auto answer = world_.create(spec);
@@ -91,7 +91,7 @@ TEST_F(NriOwnResources, TheSettingDecides) {
   EXPECT_THAT(create(shared("d")), IsEmpty());
 }
 
-/// Its author would not notice a variable that is missing.
+/// Its author would not notice the missing variable.
 TEST_F(NriOwnResources, AWrongAnnotationRefusesTheContainerAndReleasesItsCpus) {
   const PodSpec spec = exclusive("a", 2);
   world_.asks[spec.uid] = "{c: {W: assigned.cpu}}";

@@ -38,9 +38,8 @@ inline PodSpec exclusive(const std::string& uid, int cpus) {
 }
 inline PodSpec shared(const std::string& uid) { return named(uid, {"{name: c}"}); }
 
-/// A model kernel, the agent of two_sockets() with CPU 0 reserved, and a runtime as values. The
-/// runtime makes groups below "/model/kubepods" and keeps a record of each container, as containerd
-/// does.
+/// A model kernel, the agent of two_sockets() with CPU 0 reserved, and a model of a runtime, which
+/// makes groups below "/model/kubepods" and keeps a record of each container, as containerd does.
 class RuntimeWorld {
  public:
   using MakeFollower = std::function<std::unique_ptr<Follower>(RuntimeWorld&)>;
@@ -73,13 +72,13 @@ class RuntimeWorld {
     is_connected = true;
     follower = make_ ? make_(*this) : make_follower(mode_, *agent, follower_options()).value();
   }
-  /// Restarts the runtime: no further events report its present sandboxes.
+  /// Restarts the runtime: no more events report its current sandboxes.
   void restart_runtime() { earlier_ = sandboxes_; }
   [[nodiscard]] bool is_groupless(const PodSpec& spec) const {
     return handlers.contains(spec.uid) && groupless.contains(handlers.at(spec.uid));
   }
-  /// Another program writes the cpuset of a group and, on cgroup v1, of all groups below it that
-  /// would prevent that.
+  /// Writes the cpuset of a group as another program does and, on cgroup v1, those of groups below
+  /// it that would prevent that.
   void write_cpus(const std::string& group, const std::string& cpus) {
     auto* const dir = kernel.find(group);
     ASSERT_NE(dir, nullptr) << group;
@@ -91,7 +90,7 @@ class RuntimeWorld {
     const auto written = kernel.fs()->write(group, "cpuset.cpus", cpus);
     EXPECT_TRUE(written.has_value()) << written.error().message;
   }
-  /// Gives the sandboxes of this pod the annotation.
+  /// Gives the sandboxes of this pod the resources annotation.
   void announce(const PodSpec& spec) { announced_.insert(spec.uid); }
   [[nodiscard]] FollowerOptions follower_options() {
     FollowerOptions options;
@@ -156,8 +155,8 @@ class RuntimeWorld {
     if (!name.empty()) *message.mutable_container() = container(spec, name);
     return ask([&] { return follower->change(*agent, message); });
   }
-  /// Makes the sandbox's group with its process, and reports it. After an error the group is left
-  /// behind.
+  /// Makes the sandbox's group with its process and reports the sandbox. After an error the group
+  /// remains.
   Result<void> try_sandbox(const PodSpec& spec) {
     kernel.make_path(pause_group(spec));
     kernel.find(pause_group(spec))->processes = {next_process_++};
@@ -171,7 +170,7 @@ class RuntimeWorld {
     if (answer) finish_creation(spec, *answer, name);
     return answer;
   }
-  /// Does the first half: the others are updated, and the new container is not visible yet.
+  /// Does the first half of create(): other containers are updated, the new one is not visible yet.
   Result<api::CreateContainerResponse> ask_to_create(const PodSpec& spec,
                                                      const std::string& name = "c") {
     api::CreateContainerRequest request;
@@ -239,7 +238,7 @@ class RuntimeWorld {
     put_all(answer);
     EXPECT_TRUE(send(api::Event::POST_UPDATE_CONTAINER, spec, "c").has_value());
   }
-  /// Does CRI UpdateContainerResources as a kubelet that resizes a pod.
+  /// Does CRI UpdateContainerResources like a kubelet that resizes a pod.
   Result<void> resize_by_cri(const PodSpec& spec, std::int64_t cpus) {
     api::UpdateContainerRequest request;
     *request.mutable_pod() = sandbox(spec);
@@ -278,7 +277,7 @@ class RuntimeWorld {
     stop(spec, name);
     return started;
   }
-  /// Ends the process and removes its group.
+  /// Ends the container's process and removes its group.
   void end(const PodSpec& spec, const std::string& name = "c") {
     kernel.find(group(spec, name))->processes.clear();
     ASSERT_TRUE(kernel.fs()->remove_group(group(spec, name)).has_value());
@@ -304,7 +303,7 @@ class RuntimeWorld {
     const std::string pod = sandbox(spec).linux().cgroup_parent().substr(1);
     ASSERT_TRUE(kernel.fs()->remove_group(pod).has_value());
   }
-  /// Runs a pod with its container, started.
+  /// Runs a pod and starts its container.
   void run(const PodSpec& spec) {
     run_sandbox(spec);
     const auto created = create(spec);
@@ -359,14 +358,14 @@ class RuntimeWorld {
   std::map<std::string, std::int64_t> quotas;  ///< container id to CFS quota, once changed
   std::map<pid_t, double> ages;                ///< of processes, in seconds
   std::string kubelet_cpus;                    ///< the cpuset with which containers arrive
-  std::string suffix;                          ///< suffix of container ids, to tell runs apart
+  std::string suffix;                          ///< suffix of container ids, to distinguish runs
   std::map<PodUid, std::string> handlers;      ///< of the runtime classes of pods
   std::set<std::string> groupless;             ///< handlers that make no group per container
-  std::vector<std::string> declared;           ///< those of them that the settings name
+  std::vector<std::string> declared;           ///< the groupless handlers that the settings name
   std::map<PodUid, std::string> asks;          ///< kAssignedAnnotation of pods
   std::map<PodUid, std::string> quiet_levels;  ///< kQuietAnnotation of pods
   std::map<PodUid, PodSpec> counted;           ///< pods whose sandbox shows other resources
-  pinfold::test::KnobWorld knobs;              ///< what can leave quiet CPUs
+  pinfold::test::KnobWorld knobs;              ///< interrupts and such that can leave quiet CPUs
   settings::AssignedFor told = settings::AssignedFor::kAnnotated;
   std::unique_ptr<agent::NodeAgent> agent;
   std::unique_ptr<Follower> follower;
@@ -397,7 +396,7 @@ class RuntimeWorld {
   std::set<std::string> being_created_;          ///< container ids
   std::map<std::string, std::int64_t> resized_;  ///< container id to CPUs, once resized
   std::map<std::string, std::string> groups_;    ///< container id to its group, once started
-  int next_process_ = 1'000'000'000;             ///< no process of this machine
+  int next_process_ = 1'000'000'000;             ///< above any real PID
 };
 
 }  // namespace pinfold::nri::test

@@ -68,7 +68,7 @@ TEST_P(NriSynchronize, APodIsSharedForAReasonThatOutlivesTheService) {
   EXPECT_EQ(world_.agent->state().notes.at(other.uid), note);
 }
 
-/// The kubelet's two files, copied before the first start of the service: docs/cookbook.
+/// The kubelet's two files, copied before the first start of the service (see docs/cookbook).
 TEST_P(NriSynchronize, PodsOfTheKubeletsFilesKeepTheirCpus) {
   const PodSpec b = exclusive("b", 2);
   const PodSpec gone = exclusive("gone", 1);
@@ -95,7 +95,7 @@ TEST_P(NriSynchronize, PodsOfTheKubeletsFilesKeepTheirCpus) {
             "0-4,7");
 }
 
-/// The plugin was dead between CreateContainer and START_CONTAINER, or while all of it happened.
+/// The plugin missed CreateContainer, or everything before START_CONTAINER.
 TEST_P(NriSynchronize, AContainerThatWasCreatedWithoutItIsPinnedAtTheGate) {
   const PodSpec b = exclusive("b", 2);
   ASSERT_TRUE(world_.start(b).has_value());
@@ -123,7 +123,7 @@ TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeIsPinned) {
   EXPECT_THAT(world_.log, Contains(HasSubstr("was confined to CPUs 0,3-7, expected 1-2")));
 }
 
-/// As above, and its start is over before the plugin has answered.
+/// As above, but the start is complete before the plugin answers.
 TEST_P(NriSynchronize, AContainerWhoseStartNoEventToldIsPinnedAtTheSecondLook) {
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
@@ -145,7 +145,7 @@ TEST_P(NriSynchronize, AContainerWhoseStartNoEventToldIsPinnedAtTheSecondLook) {
   EXPECT_FALSE(world_.agent->state().adopted.contains({b.uid, "c"}));
 }
 
-/// As above, and the earlier container of its name ends only then.
+/// As above, but the earlier container of the same name ends only during Synchronize.
 TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeGetsTheGroupOfItsOwn) {
   const PodSpec b = exclusive("b", 2);
   world_.run(b);
@@ -161,7 +161,7 @@ TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeGetsTheGroupOfItsOwn
   EXPECT_EQ(world_.cpus(b), "1-2");
 }
 
-/// As above, with a container that is not shown at all; the earlier one of its name has been
+/// As above, but Synchronize does not show the container; the earlier one of the same name is
 /// removed.
 TEST_P(NriSynchronize, AContainerThatSynchronizeHasMissedIsPinned) {
   const PodSpec b = exclusive("b", 2);
@@ -182,7 +182,7 @@ TEST_P(NriSynchronize, AContainerThatSynchronizeHasMissedIsPinned) {
               Contains(HasSubstr("runs in the shared pool: pod 'default/big' is rejected")));
 }
 
-/// Its creation was answered by an earlier service, and was not finished at Synchronize.
+/// An earlier service answered its creation, which was not finished at Synchronize.
 TEST_P(NriSynchronize, AContainerThatWasBeingCreatedKeepsItsCpus) {
   const PodSpec pod = named("p", {limited("c", "2", "64Mi"), limited("d", "1", "64Mi")});
   world_.run_sandbox(pod);
@@ -212,7 +212,7 @@ TEST_P(NriSynchronize, TheLateStartOfAnEarlierContainerIsIgnored) {
   EXPECT_THAT(world_.log, IsEmpty());
 }
 
-/// The earlier container of its name also ended during Synchronize, and no event reports that.
+/// The earlier container of the same name also ended during Synchronize, and no event reports that.
 TEST_P(NriSynchronize, ALaterContainerThatSynchronizeHasMissedIsPinned) {
   const PodSpec b = exclusive("b", 2);
   world_.run(b);

@@ -4,7 +4,7 @@
 
 #include "runtime_world.hpp"
 
-/// Counts of unpinned containers and their time.
+/// The counts of unpinned containers, and of the time that they ran unpinned.
 namespace pinfold::nri {
 namespace {
 
@@ -37,7 +37,7 @@ TEST_F(NriUnpinned, AContainerThatSynchronizeFinds) {
   expect(1, 7.5);
 }
 
-/// A kubelet with the policy static had pinned it until the service took over.
+/// A kubelet with the policy static pinned the containers until the service took over.
 TEST_F(NriUnpinned, NotAContainerThatAnotherHasPinned) {
   const PodSpec b = exclusive("b", 2);
   const PodSpec c = exclusive("c", 2);
@@ -90,7 +90,7 @@ TEST_F(NriUnpinned, AContainerThatNoEventExplains) {
   expect(2, 25 + 26);
   world_.follower->look(*world_.agent);
   expect(2, 25 + 26);
-  // A container that is reported late is the same one: only its time since then is added.
+  // A container that is reported late is not counted again: only its time since then is added.
   const PodSpec late = exclusive("late", 1);
   world_.run_unseen(late);
   for (int i = 0; i < 3; ++i) world_.follower->look(*world_.agent);

@@ -49,8 +49,8 @@ class NriWalls : public testing::TestWithParam<Case> {
   }
 
   /// Judges these running pods by the kernel alone. Returns "" if each exclusive container has as
-  /// many CPUs as it should, no other container has any of them, and the others have all remaining
-  /// ones.
+  /// many CPUs as it should, no other container has any of them, and shared containers have all
+  /// remaining CPUs.
   static std::string broken(RuntimeWorld& world, const std::vector<PodSpec>& pods) {
     CpuSet pool = CpuSet::range(0, 7);
     for (const PodSpec& pod : pods) {
@@ -71,12 +71,12 @@ class NriWalls : public testing::TestWithParam<Case> {
     }
     return "";
   }
-  /// Expects that Pinfold breaks nothing, and that the naive plugin breaks this.
+  /// Expects that Pinfold breaks nothing and that the naive plugin breaks `naive`.
   static void expect(RuntimeWorld& world, const std::vector<PodSpec>& pods,
                      const std::string& naive) {
     EXPECT_EQ(broken(world, pods), is_pinfold() ? "" : naive);
   }
-  /// Does what happens every few seconds.
+  /// Runs the periodic work once.
   static void pass_time(RuntimeWorld& world) {
     world.follower->look(*world.agent);
     ASSERT_TRUE(reconcile(*world.agent).has_value());
@@ -127,7 +127,8 @@ TEST_P(NriWalls, WhatNoEventTellsOfIsConfined) {
   expect(world, {b, unseen}, "unseen: CPUs 0-7, the shared pool is 0,3-7");
 }
 
-/// The container is created nevertheless, and the plugin is not told.
+/// If the update of another container fails, the runtime creates the container nevertheless and
+/// does not notify the plugin.
 TEST_P(NriWalls, WithoutItsCpusBeingFreeAContainerIsNotCreated) {
   auto world = world_with();
   const PodSpec a = shared("a");
@@ -147,7 +148,7 @@ TEST_P(NriWalls, WithoutItsCpusBeingFreeAContainerIsNotCreated) {
   expect(world, {a, b}, "a: CPUs 0-7, the shared pool is 0,3-7");
 }
 
-/// Such an update is answered but lost.
+/// The runtime answers such an update but does not apply it.
 TEST_P(NriWalls, AnUpdateWhileAContainerIsBeingCreatedIsMadeUpFor) {
   auto world = world_with();
   const PodSpec a = shared("a");
@@ -253,7 +254,7 @@ TEST_P(NriWalls, WhatTheRuntimeHasForgottenKeepsItsCpus) {
   expect(world, {b, d}, "d: CPUs 1-2, expected 2 of 0,5-7");
 }
 
-/// Nor does an event report the end of an earlier sandbox.
+/// After a restart of the runtime no event reports the end of an earlier sandbox, either.
 TEST_P(NriWalls, APodThatEndsWithoutAnEventReleasesItsCpus) {
   auto world = world_with();
   const PodSpec a = shared("a");
@@ -343,7 +344,7 @@ TEST_P(NriWalls, UpdateContainerResourcesKeepsTheCpuset) {
   expect(world, {a, b}, "a: CPUs 1-4, the shared pool is 0,3-7");
 }
 
-/// It would overwrite the plugin's cpusets again and again.
+/// Such a kubelet would overwrite the plugin's cpusets again and again.
 TEST_P(NriWalls, AKubeletWithAStaticPolicyIsRefused) {
   auto world = world_with();
   const PodSpec b = exclusive("b", 2);
@@ -365,7 +366,7 @@ TEST_P(NriWalls, AKubeletWithAStaticPolicyIsRefused) {
   expect(world, {b, d}, "d: CPUs 3-4, expected 2 of 0-2,5-7");
 }
 
-/// The runtime leaves the sandbox's group and process behind.
+/// If a plugin fails a sandbox, the runtime leaves its group and process behind.
 TEST_P(NriWalls, ASandboxThatDoesNotFitIsNotFailed) {
   auto world = world_with(Habit::kRejectsSandboxes);
   const PodSpec big = exclusive("big", 9);

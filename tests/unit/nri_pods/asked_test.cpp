@@ -5,7 +5,7 @@
 
 #include <utility>
 
-/// What a pod's containers ask to be told.
+/// The annotation that requests variables with a container's CPUs and memory nodes.
 namespace pinfold::nri {
 namespace {
 

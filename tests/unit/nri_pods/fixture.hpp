@@ -48,7 +48,7 @@ inline PodSpec pod_with(const std::vector<std::string>& containers) {
   return pod(fmt::format("containers: [{}]", fmt::join(containers, ", ")));
 }
 
-/// Pods without the annotation have no pod-level resources.
+/// Premises in which pods without the annotation have no pod-level resources.
 inline Premises annotated_only() {
   Premises premises;
   premises.pod_level = PodLevelUse::kAnnotatedPods;

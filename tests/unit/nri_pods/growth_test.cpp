@@ -24,7 +24,7 @@ Node node_with(const std::string& scope) {
       .value();
 }
 
-/// Returns the admitted pods after each of the pod's first containers.
+/// Returns the demands after each of the pod's containers arrives.
 std::vector<Demand> grow(const Node& node, const PodSpec& spec) {
   const Premises premises = make_premises(node, PodLevelUse::kAnnotatedPods);
   const auto containers = test::containers_of(spec);
@@ -108,7 +108,7 @@ TEST(NriPodGrowth, MemoryIsTheKubeletsDecisionToo) {
   EXPECT_EQ(grown.cpu.assignments, whole.cpu.assignments);
 }
 
-/// The reason for rejecting such a node.
+/// Why check_node() refuses a kubelet's profile.
 TEST(NriPodGrowth, ARejectionInAKubeletsProfileEndsThePod) {
   Config config = pinfold::test::aligning_config("restricted");
   EXPECT_TRUE(check_node(Node::make(pinfold::test::machine_of({}), config).value()));
@@ -130,7 +130,7 @@ TEST(NriPremises, ComeFromTheNode) {
   EXPECT_FALSE(make_premises(node_with("container"), PodLevelUse::kAnyPod).pod_scope);
 }
 
-/// Every x86 kernel has the sizes 2Mi and 1Gi, mostly without any page.
+/// Every x86 kernel has the sizes 2Mi and 1Gi, mostly without pages.
 TEST(NriPremises, CountHugePagesAndNotTheirSizes) {
   Config config = pinfold::test::aligning_config("restricted");
   config.memory_manager_policy = "Static";

@@ -286,7 +286,7 @@ TEST(NriPlan, NotesWhyAGuaranteedPodIsShared) {
   EXPECT_THAT(world.uids(), ElementsAre("b", "g"));
 }
 
-// Its second container shows that the scheduler has counted less than the two need.
+// The second container shows that the scheduler has counted less than both need.
 TEST(NriPlan, AContainerThatTurnsOutToBeSharedReleasesItsCpus) {
   World world;
   const PodSpec spec = named("u", {limited("a", "1", "1Gi"), limited("b", "2", "1Gi")});
@@ -464,7 +464,7 @@ TEST(NriPlan, SynchronizeKeepsWhatContainersHaveIfTheRulesAllowIt) {
   struct Case {
     const char* name;
     Config config;
-    std::vector<std::pair<const char*, const char*>> had;  ///< CPUs wanted, cpuset on record
+    std::vector<std::pair<const char*, const char*>> had;  ///< CPUs requested, cpuset on record
     std::vector<const char*> gets;
   };
   const Config best = pinfold::test::aligning_config("best-effort");

@@ -154,7 +154,7 @@ TEST(NriPods, HugePagesAreExactIfTheRuntimeShowsThem) {
             "containerd needs 'disable_hugetlb_controller = false'");
 }
 
-/// containerd shows none by default; it is enough to know that the whole pod has none.
+/// containerd shows no huge pages by default; it is enough to know that the whole pod has none.
 TEST(NriPods, WithoutHugePagesOfThePodAContainerHasNone) {
   const PodSpec spec = pod_with({limited("a", "2", "1Gi")});
   Premises premises = annotated_only();

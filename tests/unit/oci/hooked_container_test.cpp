@@ -67,7 +67,7 @@ class HookedContainer : public testing::Test {
   [[nodiscard]] std::string cpus(const std::string& group) {
     return kernel_.effective(*kernel_.find(group), "cpuset.cpus").to_string();
   }
-  /// Starts a process with an unused number, because the agent kills processes by number.
+  /// Starts a process with an unused PID, because the agent kills processes by PID.
   void start_process(const std::string& group) {
     (void)kernel_.fs()->write(group, "cgroup.procs", std::to_string(++process_));
   }
@@ -88,14 +88,14 @@ class HookedContainer : public testing::Test {
   test::ModelKernel kernel_{enforce::CgroupVersion::kV2, CpuSet::range(0, 7), CpuSet{0, 1}};
 };
 
-/// A container "secret-name" of a pod with the UID "secret-uid", from a file.
+/// A container "secret-name" of a pod with the UID "secret-uid", from a pod file.
 HookRequest secret(std::int64_t cpus) {
   PodSpec pod = test::pod("secret-uid", {guaranteed("secret-name", cpus)});
   pod.name = "secret";
   return {std::move(pod), "secret-name", "/pods/db.yaml"};
 }
 
-/// Returns the request that annotations make.
+/// Returns a request from annotations.
 HookRequest open_request(const std::string& uid, std::int64_t cpus) {
   return {test::pod(uid, {guaranteed("main", cpus)}), "main", ""};
 }
@@ -129,7 +129,7 @@ TEST_F(HookedContainer, KeepsItsCpusFromASecondOne) {
   EXPECT_EQ(cpus("run-b"), "1-3");
 }
 
-/// The pod file has the UID of another pod, which has a container that does not run yet.
+/// The pod file has the UID of another pod, one of whose containers does not run yet.
 TEST_F(HookedContainer, DoesNotTakeThePlaceOfAnothersContainer) {
   const PodSpec both = test::pod("shop", {guaranteed("main", 1), guaranteed("side", 1)});
   ASSERT_EQ(admit({both, "main", "/pods/shop.yaml"}, "run-a"), "");
@@ -191,7 +191,7 @@ TEST_F(HookedContainer, QuotesNothingOfAPodFile) {
 }
 
 enforce::ProcessId this_process() { return enforce::identify(::getpid()).value(); }
-/// Its number is of no process.
+/// A PID that no process has.
 constexpr enforce::ProcessId kEnded{0x7fffff00, 1};
 
 TEST_F(HookedContainer, IsToldItsCpusBeforeItIsMade) {
@@ -229,7 +229,7 @@ TEST_F(HookedContainer, EndsWithItsCreatorIfItIsNeverMade) {
   EXPECT_THAT(agent.state().creators, IsEmpty());
 }
 
-/// Its number now means another process.
+/// Its PID now belongs to another process.
 TEST_F(HookedContainer, EndsWithACreatorWhoseNumberIsUsedAgain) {
   enforce::ProcessId earlier = this_process();
   earlier.start_time -= 1;

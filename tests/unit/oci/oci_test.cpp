@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-/// The input that an OCI runtime passes to a hook, and that it merges into a config.json.
+/// The state that an OCI runtime passes to a hook, and what is merged into a config.json.
 namespace pinfold::tools {
 namespace {
 
@@ -141,7 +141,7 @@ TEST(HookRequestOf, NamesOfPodAndContainer) {
   EXPECT_NE(made->pod.find("web"), nullptr);
 }
 
-// Runtimes leave the id to their callers: crun's own tests use ids that end with '_'.
+// Runtimes leave the ID to their callers: crun's tests use IDs that end with '_'.
 TEST(HookRequestOf, EachIdHasAUidOfItsOwn) {
   for (const char* id : {"a", "tmp9ci2ddp_", "_a", "-a.", "a..b", "a+b"}) {
     EXPECT_EQ(uid_for(id), PodUid(std::string("oci-") + id));

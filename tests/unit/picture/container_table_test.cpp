@@ -7,7 +7,7 @@
 namespace pinfold::tools {
 namespace {
 
-/// A pod with one container that runs on every second CPU of a machine, apart from the first.
+/// A pod with one container, which runs on every second CPU except CPU 0.
 agent::PodStatus pod_with_every_second_cpu(int cpus) {
   CpuSet set;
   for (int cpu = 2; cpu < cpus; cpu += 2) set.insert(CpuId{cpu});

@@ -42,7 +42,7 @@ class Owners : public testing::Test {
     }
     return lines;
   }
-  /// The CPUs that are marked.
+  /// The mark's sign and its CPUs.
   [[nodiscard]] std::string marked() const {
     const Overlay owners = owners_of(machine_, status_);
     return owners.marks.empty() ? ""

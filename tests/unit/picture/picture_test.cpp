@@ -166,7 +166,7 @@ TEST(NodePicture, ColoursOnlyOnRequest) {
   picture.style.colour = true;
   std::string coloured = render_node(machine, picture);
   EXPECT_NE(coloured.find("\x1b[32m0\x1b[0m"), std::string::npos) << coloured;  // green: shared
-  // Without the colours the picture is the same.
+  // Apart from the colours the picture is the same.
   for (auto at = coloured.find('\x1b'); at != std::string::npos; at = coloured.find('\x1b')) {
     coloured.erase(at, coloured.find('m', at) - at + 1);
   }

@@ -41,7 +41,7 @@ ptree parsed(const std::string& svg) {
   return tree;
 }
 
-/// Calls `visit` with each element that has this name.
+/// Calls `visit` with each element of this name.
 template <class Visit>
 void each(const ptree& tree, const std::string& name, const Visit& visit) {
   for (const auto& [key, child] : tree) {
@@ -81,7 +81,7 @@ TEST(Svg, DrawsEachCpuOnceWithinTheImage) {
   }
 }
 
-/// The place of a text in an image, in pixels.
+/// A text and its position in an image, in pixels.
 struct Line {
   double left = 0;
   double right = 0;
@@ -90,7 +90,7 @@ struct Line {
   std::string text;
 };
 
-/// Returns the size of the font of a class, within a group of another class if it has one there.
+/// Returns the font size of class `css`: that within groups of class `group`, if there is one.
 double font_size(const std::string& style, const std::string& group, const std::string& css) {
   std::size_t rule = style.find("." + group + " ." + css + " { font-size: ");
   if (rule == std::string::npos) rule = style.find("." + css + " { font-size: ");
@@ -99,14 +99,14 @@ double font_size(const std::string& style, const std::string& group, const std::
   return std::stod(style.substr(style.find("font-size: ", rule) + 11));
 }
 
-/// Returns a width that text of this size has in DejaVu Sans, on average of its characters.
+/// Estimates the width of a text in DejaVu Sans by the average width of its characters.
 double width_of(const std::string& text, double size, bool is_bold) {
   return static_cast<double>(display_width(text)) * size * (is_bold ? 0.69 : 0.6);
 }
 
 std::string last_word(const std::string& text) { return text.substr(text.rfind(' ') + 1); }
 
-/// Adds the texts of an element, whose group has the last of its classes `group`.
+/// Adds the texts of an element. `group`: the last class of the group that contains it.
 void add_lines(const ptree& element, const std::string& style, const std::string& group,
                std::vector<Line>& lines) {
   const std::string bold = " title caption outer inner tile label ";
@@ -143,14 +143,14 @@ std::vector<Line> lines_of(const ptree& image) {
 }
 
 bool overlap(const Line& one, const Line& other) {
-  constexpr double kHeight = 0.75;  // of capitals, of the size of a font
+  constexpr double kHeight = 0.75;  // of capitals, relative to the font size
   const Line& lower = one.base > other.base ? one : other;
   const Line& upper = one.base > other.base ? other : one;
   return lower.base - lower.size * kHeight < upper.base && one.left + 1 < other.right &&
          other.left + 1 < one.right;
 }
 
-/// Expects that every text ends within the frame that it begins in.
+/// Expects every text to end within the frame in which it begins.
 void expect_texts_within_frames(const ptree& image, const std::vector<Line>& lines) {
   each(image.get_child("svg"), "rect", [&](const ptree& rect) {
     if (rect.get<std::string>("<xmlattr>.class", "") != "frame") return;

@@ -61,7 +61,7 @@ Machine four_caches() {
 
 struct Case {
   Machine (*machine)();
-  const char* free;  ///< and the current ones
+  const char* free;  ///< including the current ones
   const char* current;
   const char* baseline;
   int count;
@@ -82,7 +82,7 @@ std::string resized(const Case& c) {
   int numa = 0;
   for (const CpuPlace& cpu : machine) numa = std::max(numa, cpu.numa + 1);
   const CpuTree tree(machine, numa);
-  // The tests are older than kubernetes#140766, which spreads over cores and not by number.
+  // The cases predate kubernetes#140766, which spreads over cores and not by number.
   Quirks quirks = quirks_of(Profile::kKubelet138);
   quirks.cores_spread_by_cpu_number = true;
   const CpuPolicy policy(tree, c.options, quirks, NumaMask::kMaxNodes);
@@ -132,7 +132,7 @@ TEST(Resize, ChoosesAsTheProposedKubelet) {
   }
 }
 
-// Source: the same.
+// Source: as above.
 TEST(Resize, SpreadsOverNumaNodesAsTheProposedKubelet) {
   const CpuPolicyOptions apart = {.distribute_cpus_across_numa = true};
   CpuPolicyOptions cores_apart = apart;

@@ -1,4 +1,4 @@
-// Init containers: the containers after them must take their CPUs again.
+// Init containers, whose CPUs the containers after them must reuse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST(PredictInitContainers, IsUnsureWhereAmountsDoNotTellWhichCpusAreLeft) {
             PredictedOutcome::kPasses);
 }
 
-/// Random nodes and pods: what is certain is what the node decides.
+/// On random nodes with random pods.
 TEST(PredictInitContainers, ACertainPredictionIsTheDecision) {
   std::mt19937 random(7);
   const auto dice = [&](int least, int most) {

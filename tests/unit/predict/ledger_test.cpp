@@ -30,7 +30,7 @@ nlohmann::json placement(const char* text) {
   return out;
 }
 
-/// One node with two zones of 8 CPUs and 4 GPUs.
+/// Two nodes, each with two zones of 8 CPUs and 4 GPUs.
 class Ledgers : public testing::Test {
  protected:
   Ledgers() {

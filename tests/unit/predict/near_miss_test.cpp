@@ -12,7 +12,7 @@ using test::two_zones;
 
 constexpr const char* kDevice = "example.com/gpu";
 
-/// A node whose first zone has 3 CPUs and whose second one has no GPU.
+/// A node whose first zone has 3 free CPUs and whose second zone has no free GPU.
 NodeTopology split_node(const char* policy, const char* scope = "pod") {
   auto node = two_zones(policy, scope, {{"cpu", "16"}, {kDevice, "4"}});
   test::set_available(node, 0, "cpu", "3");

@@ -1,5 +1,5 @@
-// The effect of late exporters on a scheduler, with and without reconstruction of what is
-// available.
+// The effect of late exporters on a scheduler, with and without reconstruction of the available
+// amounts.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,8 +73,8 @@ TEST(Staleness, ExporterJitterChangesTheLoopOnlyWithoutReconstruction) {
   }
 }
 
-/// Two victims fill the zones, and the preemptor needs one zone. The evicted pod is removed at
-/// once, but the exporter reports that only after the next cycle.
+/// Two victims fill the zones, and the preemptor needs one zone. The evicted pod is removed
+/// immediately, but the exporter reports that only after the next cycle.
 std::vector<std::vector<std::string>> evictions_of_two_cycles(Reconstruction reconstruction) {
   SimulatedCluster cluster = cluster_of(1, {kLate, 0});
   SimulatedScheduler scheduler(cluster, reconstruction);

@@ -43,7 +43,7 @@ TEST(PublishDocuments, TheTopologyIsFirstAndConformsToTheCrd) {
                              "uid":"uid-of-node"}])"));
   EXPECT_EQ(node_topology_from_json(object).value(),
             describe(node.node(), node.state(), "worker-1"));
-  object["metadata"].erase("ownerReferences");  // of all objects, so not in the rules of this CRD
+  object["metadata"].erase("ownerReferences");  // in all objects, so not in this CRD's rules
   EXPECT_EQ(test::schema_problem(object, test::node_topology_schema()), "");
 }
 

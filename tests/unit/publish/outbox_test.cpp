@@ -23,7 +23,7 @@ Document placement(const std::string& name, const std::string& patch = "1") {
 
 Outbox outbox() { return {OutboxOptions{}, 1}; }
 
-/// Sends the next document. Returns what answered() says; "none" if there is no document.
+/// Sends the next document. Returns the result of answered(), or "none" without a document.
 std::string send(Outbox& box, int status, const std::string& body = "") {
   const Document* const next = box.next();
   return next == nullptr ? "none" : box.answered(*next, status, body, box.due());

@@ -2,7 +2,7 @@
 
 #include "plan_fixture.hpp"
 
-/// Plans, and states that no kubelet would choose.
+/// Checked plans, and states that no kubelet would choose.
 namespace pinfold::test {
 
 constexpr const char* kNic = "example.com/nic";
@@ -29,7 +29,7 @@ inline Config without_cpu_manager(Config config) {
   return config;
 }
 
-/// Plans a change, and checks the properties of every plan.
+/// Plans a change, and checks the properties that every plan must have.
 inline ReconfigurationPlan checked_plan(const Node& from, const NodeState& state, const Node& to,
                                         const PlanOptions& options = {}) {
   auto planned = plan_reconfiguration(from, state, to, options);

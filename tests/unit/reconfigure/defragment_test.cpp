@@ -9,7 +9,7 @@ PodSpec wanted(const std::string& uid, int cpus) {
   return pod(uid, {{"cpu", std::to_string(cpus)}, {"memory", "1Gi"}});
 }
 
-/// Returns two NUMA nodes with 8 CPUs, of which 3 are free on each.
+/// Returns a state in which each of two NUMA nodes has 3 of 8 CPUs free.
 NodeState fragmented(const Node& node) {
   NodeState state =
       state_with(node, {wanted("a", 2), wanted("b", 2), wanted("c", 5), wanted("d", 3)});
@@ -36,7 +36,7 @@ TEST(Defragment, MovesTheFewestContainersToMakeRoom) {
   EXPECT_TRUE(plan->next.affinity.contains(ContainerId{PodUid("c"), "c"}));
 }
 
-/// A plan describes a container by the difference of the two states.
+/// A plan describes containers by comparing the two states.
 TEST(Defragment, ComparedStatesSayTheSame) {
   const Node node =
       node_of(machine_of({}), with_memory_manager(aligning_config("single-numa-node")));
@@ -135,7 +135,7 @@ TEST(Defragment, MovesTheLeastMemoryForAPodThatGoesToTwoNumaNodes) {
   EXPECT_TRUE(std::holds_alternative<Admitted>(decide(node, plan->next, pod)));
 }
 
-/// Such a pod may be one that an empty node would reject.
+/// Even an empty node may reject such a pod.
 TEST(Defragment, MakesRoomForAPodThatAnEmptyNodeRejects) {
   const Node node = memory_node();
   const PodSpec pod = two_containers("new", "5Gi");
@@ -160,7 +160,7 @@ TEST(Defragment, SaysThatItHasNotSearchedForLong) {
   EXPECT_EQ(none->next, state);
 }
 
-/// The search over all pods ends early, that over each pod alone does not.
+/// The search over all pods runs out of steps, the search over single pods does not.
 TEST(Defragment, ASingleMoveIsFoundInFewSteps) {
   const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
   const PodSpec pod = wanted("new", 5);

@@ -1,4 +1,4 @@
-// The parts of plans: what pods have and may have, and the CPUs that a search tries.
+// Parts of planning: what pods have and may have, and the CPUs that a search tries.
 
 #include "candidates.hpp"
 #include "plan_fixture.hpp"

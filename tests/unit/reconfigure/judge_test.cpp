@@ -8,8 +8,8 @@ namespace {
 
 using planning::Spot;
 
-/// Gives the last container's CPUs if a pod of two containers with two CPUs each is admitted; "" if
-/// it is rejected.
+/// A pod of two containers with two CPUs each. `last` returns the CPUs of the second one; "" if the
+/// pod is rejected.
 TEST(JudgedPod, IsRejectedWithAnyOfItsContainers) {
   const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
   const NodeState state = state_with(node, {pair_of("a", 2, 2)});

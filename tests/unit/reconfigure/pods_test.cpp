@@ -97,7 +97,7 @@ TEST(PlannedPodScope, SaysOfASingleContainerThatTheRulesAreAboutIt) {
   EXPECT_EQ(planned(plan, "a").why, "the rules would not admit it with its CPUs and memory");
 }
 
-/// In the end all free CPUs are whole cores, and those of each container must be.
+/// In the end all free CPUs are whole cores, and the CPUs of each container must be, too.
 TEST(PlannedPodScope, FullPcpusOnlyIsAboutEachContainer) {
   for (const auto& [reserved, x, y, cost] :
        {std::tuple("0", CpuSet{1, 2}, CpuSet{3, 11}, PlanCost{0, 0, 1, 1, 0}),
@@ -133,7 +133,7 @@ TEST(PlannedPodScope, CountsTheMemoryOfAnInitContainerThatHasEnded) {
   EXPECT_EQ(checked_plan(from, state, to).cost, PlanCost{});
 }
 
-/// Node 0 then has 5 GiB for pods: x moves, y stays.
+/// NUMA node 0 then has 5 GiB for pods: x moves, y stays.
 TEST(PlannedMemory, OfOneContainerMovesWithoutThatOfAnother) {
   Config config = with_memory_manager(aligning_config("none"));
   const Node from = node_of(machine_of({}), config);
@@ -232,7 +232,7 @@ TEST(PlannedWholePod, KeepsItsCpusAgainstTheRules) {
   EXPECT_EQ(plan.next.cpu.pods, state.cpu.pods);
 }
 
-/// 'w' has 6 GiB of NUMA node 0, and 5 of 11 are left, so 'b' moves.
+/// 'w' has 6 GiB of NUMA node 0, which leaves 5 of 11 GiB, so 'b' moves.
 TEST(PlannedWholePod, KeepsAllOfItsMemory) {
   Config config = with_memory_manager(with_whole_pods(aligning_config("restricted", "pod")));
   const Node from = node_of(machine_of({}), config);
@@ -306,7 +306,7 @@ TEST(PlannedDevices, OfAnotherContainerOfThePodAreNotFree) {
   EXPECT_EQ(plan.cost, (PlanCost{0, 0, 1, 2, 0})) << describe(plan);
 }
 
-/// One seat. Its state is the container that holds it.
+/// A single seat. The state is the container that holds it.
 class Seat : public ProviderWithoutHints {
  public:
   [[nodiscard]] std::string name() const override { return "seat"; }

@@ -82,7 +82,7 @@ TEST(Reconfigure, FullPcpusOnlyMovesContainersThatShareACore) {
     const Node from = node_of(smt_machine(), off);
     const Node to = node_of(smt_machine(), with_option(off, "full-pcpus-only"));
     NodeState state = state_with(from, {sized("a", 2), sized("b", 2)});
-    // Each has a CPU of core 1 and one of core 2.
+    // Each has one CPU of core 1 and one of core 2.
     state.cpu.default_set |= CpuSet::range(1, 15);
     state.cpu.assignments[{PodUid("a"), "c"}] = {1, 2};
     state.cpu.assignments[{PodUid("b"), "c"}] = {9, 10};
@@ -167,7 +167,7 @@ TEST(Reconfigure, StrictReservationOfAKubeletNeedsASharedPool) {
   EXPECT_EQ(fixed.cost, PlanCost{}) << describe(fixed);
 }
 
-/// 15 CPUs are allocatable, then 12. Shared pods do not concern a manager.
+/// 15 CPUs are allocatable, then 12. The managers ignore shared pods.
 TEST(Reconfigure, NamesPodsThatExceedWhatIsAllocatable) {
   const auto shared = [](const std::string& uid, const std::string& cpus) {
     PodSpec spec = pod(uid, {{"cpu", cpus}, {"memory", "1Gi"}});
@@ -247,7 +247,7 @@ TEST(Reconfigure, ScopePodAlignsTheContainersOfAPod) {
   }
 }
 
-/// A standard init container may have CPUs of a later container, and others.
+/// A standard init container may have CPUs of a later container as well as other CPUs.
 TEST(Reconfigure, AnInitContainerIsPlacedOnCpusOfItsPodAndOnOthers) {
   for (const Profile profile : kTestedProfiles) {
     Config on = with_option(with(aligning_config("restricted", "pod"), profile), "full-pcpus-only");

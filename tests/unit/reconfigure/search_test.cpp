@@ -1,4 +1,4 @@
-// How good a search is with few steps, and what it does with all of them.
+// The quality of a search with few steps, and of a complete one.
 
 #include "search.hpp"
 
@@ -49,7 +49,7 @@ TEST_F(KnownAtOnce, MemoryStaysWithoutACpuManager) {
   const auto plan = checked_plan(from, state, to);
   EXPECT_EQ(planned(plan, "b").cpus_after, std::nullopt);
   EXPECT_EQ(planned(plan, "b").memory_after, planned(plan, "b").memory_before);
-  // Return to another rule, without CPUs.
+  // Another topology policy, still without a CPU manager.
   Config other = without_cpu_manager(config);
   other.topology_manager_policy = "single-numa-node";
   expect({}, to, plan.next, node_of(machine_of({}), other));
@@ -65,8 +65,8 @@ TEST_F(KnownAtOnce, ContainersThatMustBeTogetherAre) {
   expect({0, 0, 2, 2, 0}, from, state, fewer);
 }
 
-/// A pod is not judged again while nothing changes: quirks and earlier plans may give more than the
-/// rules do.
+/// A pod is not judged again while nothing changes: quirks and earlier plans may allow more than
+/// the rules do.
 TEST_F(KnownAtOnce, NothingMovesWhileNothingChanges) {
   const Node together = node_of(machine_of({}), aligning_config("single-numa-node", "pod"));
   expect({}, together,
@@ -144,7 +144,7 @@ TEST(FirstPlan, EvictsAPodThatLeavesCpusToTheSharedPool) {
   EXPECT_EQ(plan.evicted, std::vector{PodUid("a")});
 }
 
-/// Unlike the good choices of a search, which are on one NUMA node or fill one.
+/// The good choices of a search, in contrast, are on one NUMA node or fill one.
 TEST(FirstPlan, GivesTheCpusThatTheOptionsPrefer) {
   Config config = aligning_config("none");
   config.cpu_manager_policy_options["distribute-cpus-across-numa"] = "true";
@@ -304,7 +304,7 @@ TEST(Search, TriesAgainWhatIsLeftAtALowerCost) {
   EXPECT_EQ(plan.cost, (PlanCost{0, 0, 3, 3, 0})) << describe(plan);
 }
 
-/// There are too many placements to try all: good choices come first, and each pod has some. 'w'
+/// There are too many placements to try all. Good choices come first, and each pod has some. 'w'
 /// gets CPUs for the first time.
 TEST(Search, ImprovesAPlanMoreThanOnceWithGoodChoices) {
   const Machine machine = machine_of({.numa = 2, .cpus = 16});

@@ -12,7 +12,7 @@
 #include "agent_world.hpp"
 #include "temp_dir.hpp"
 
-/// The thread that forecasts. What it makes of samples is tested without one.
+/// The forecasting thread. The forecasts themselves are tested without it.
 namespace pinfold::forecaster {
 namespace {
 

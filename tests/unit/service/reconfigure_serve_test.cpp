@@ -41,7 +41,7 @@ class ReconfigureServe : public testing::Test {
     node.dir().write("three.yaml", kThree);
   }
   static test::Outcome command(const Node& node, const std::string& line) {
-    const bool is_undo = line.find("--undo") != std::string::npos;  // it takes no machine
+    const bool is_undo = line.find("--undo") != std::string::npos;  // --undo takes no machine
     return node.pinfold(line + " " +
                         (is_undo ? "--state-dir state --no-enforce --socket s.sock" : kOwnConfig));
   }
@@ -110,7 +110,7 @@ void send(const UniqueFd& client, std::string line) {
             static_cast<ssize_t>(line.size()));
 }
 
-/// The client is gone before it gets its answer.
+/// The client disconnects before it gets its answer.
 TEST_F(ReconfigureServe, IsDoneForAClientThatVanishes) {
   {
     const auto address = socket::socket_address(served_.dir() / "s.sock").value();
@@ -193,7 +193,7 @@ TEST(DefragmentServe, DoesTheSameAsWithoutAService) {
   EXPECT_EQ(served.end(SIGTERM), 0) << served.log();
 }
 
-/// The file of `config` belongs to its owner.
+/// The file in `config` belongs to the operator: Pinfold does not replace it.
 TEST(ReconfigureServeFile, TheServiceFollowsTheFileThatItIsGiven) {
   Node node;
   node.serve();

@@ -39,7 +39,7 @@ using test::with_options;
 using testing::HasSubstr;
 using testing::Not;
 
-/// Run one after another; the results must not depend on how they are served.
+/// Run one after the other. The results must not depend on whether a service executes them.
 const std::vector<std::string> kCommands = {
     "admit --explain web.yaml",
     "admit -o json --explain db.yaml",
@@ -104,7 +104,7 @@ TEST(ServeCli, CommandsDoTheSameWithAndWithoutAService) {
   EXPECT_EQ(served.end(SIGTERM), 0);
 }
 
-/// A service of a node that handles some requests, then stops; it takes some time to end.
+/// A service that handles some requests and then stops, which takes some time.
 class StoppingService {
  public:
   StoppingService(const Node& node, int requests,
@@ -125,7 +125,7 @@ class StoppingService {
   StoppingService(const StoppingService&) = delete;
   StoppingService& operator=(const StoppingService&) = delete;
   ~StoppingService() { (void)end(); }
-  /// Returns whether it stopped because of a request.
+  /// Returns whether a request stopped it.
   bool end() {
     if (thread_.joinable()) {
       io_.stop();

@@ -104,7 +104,7 @@ class Node {
     }
     ASSERT_THAT(manager_.wait_for("READY=1"), testing::HasSubstr("STATUS=")) << log();
   }
-  /// The exit status of the service, 128 + N after signal N.
+  /// Sends a signal and returns the exit status of the service, 128 + N after signal N.
   [[nodiscard]] int end(int signal) {
     (void)::kill(service_, signal);
     int status = 0;

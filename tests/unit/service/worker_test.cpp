@@ -432,7 +432,7 @@ TEST_F(WorkerTest, NothingIsDueLaterWhenTheClockGoesBack) {
 
 TEST_F(WorkerTest, MeasuresTransactionsAndReconciliations) {
   WorkerOptions slow = options();
-  // Every reading of the clock takes a second, including the two around a transaction.
+  // Every reading of the clock advances it by a second, including the two around a transaction.
   slow.now = [this] { return now_ += seconds(1); };
   const auto worker = make(slow);
   must_submit(*worker, verbs::Admit{{pod("a", {guaranteed("c", 2)})}});
@@ -450,7 +450,7 @@ TEST_F(WorkerTest, HasTheTimesOfCommitsAndOfTheirEnforcement) {
   agent::AgentOptions slow;
   slow.now = [this] { return now_ += seconds(1); };
   Worker worker(world_.try_open({}, slow).value(), options());
-  worker.run_round();  // reconciles, which counts as neither
+  worker.run_round();  // reconciles, which is counted as neither
   EXPECT_EQ(worker.snapshot()->timings, agent::Timings());
   must_submit(worker,
               verbs::Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 1)})}});

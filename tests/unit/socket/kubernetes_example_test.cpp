@@ -48,7 +48,7 @@ TEST(KubernetesExample, ThePodHasNoUnknownFieldAndAsksForNoExclusiveCpus) {
   EXPECT_EQ(spec->containers.front().resources.requests.at("cpu").milli_value(), 50);
 }
 
-/// The host must have what the service opens.
+/// Everything that the service opens must be on the host.
 TEST(KubernetesExample, MountsWhatTheServiceNeeds) {
   const Json spec = objects().at("DaemonSet").at("spec").at("template").at("spec");
   std::map<std::string, std::string> sources;

@@ -116,7 +116,7 @@ TEST(DocumentParse, CopiesAliasedValues) {
   EXPECT_EQ(document->at("c"), "two");
 }
 
-/// A truncated file is not accepted as a shorter one.
+/// A truncated file must not pass as a shorter one.
 TEST(DocumentParse, RefusesTextsThatEndTooEarly) {
   constexpr const char* kQuoted =
       "the document ends within a quoted string: expected its closing quote";

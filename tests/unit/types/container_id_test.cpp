@@ -11,7 +11,7 @@
 namespace pinfold {
 namespace {
 
-// These must not compile: a string as a pod's UID, a UID as a string, one instead of the other.
+// These must not compile: a string as a pod's UID, a UID as a string, and swapped arguments.
 static_assert(!std::is_convertible_v<std::string, PodUid>);
 static_assert(!std::is_convertible_v<const char*, PodUid>);
 static_assert(!std::is_convertible_v<PodUid, std::string>);

@@ -57,7 +57,7 @@ TEST(DbusMessage, HasTheLengthThatItSays) {
   }
 }
 
-/// An answer as a bus sends it: fields of a call, whose serial is in field 5.
+/// A reply as a bus sends it; field 5 has the serial of the call.
 std::string reply_of(const std::string& fields) {
   std::string message("l\2\1\1\0\0\0\0\7\0\0\0", 12);
   message += static_cast<char>(fields.size());

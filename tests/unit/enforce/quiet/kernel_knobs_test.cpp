@@ -46,7 +46,7 @@ TEST_F(KernelKnobsTest, ReadInterrupts) {
   EXPECT_EQ(read(KnobKind::kNewInterrupts), (KnobValues{{{KnobKind::kNewInterrupts, ""}, "ff"}}));
 }
 
-/// Lowers the limit of descriptors while it exists.
+/// Lowers the limit of file descriptors during its lifetime.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t most) {

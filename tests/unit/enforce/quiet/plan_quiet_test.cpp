@@ -170,7 +170,7 @@ const std::string kPods = "/sys/fs/cgroup/kubepods";
 const std::string kFirst = kPods + "/pod1/c";
 const std::string kSecond = kPods + "/pod2/c";
 
-/// Containers that are to be isolated, with their CPUs.
+/// A request to isolate containers, given by directory, with their CPUs.
 QuietRequest isolation_request(const KnobValues& observed,
                                const std::map<std::string, CpuSet>& partitions) {
   QuietRequest request{observed, {}, {}, {}, {{}, CpuSet::range(0, 7), {}}};
@@ -267,7 +267,7 @@ TEST(PlanQuiet, TakesWhatTheKernelDoesToItsThreadsForNoOtherProgram) {
 
 TEST(PlanQuiet, RestoresAThreadThatTheKernelHasMovedToo) {
   const Knob thread{KnobKind::kKernelThread, "9 kswapd0"};
-  QuietRequest request = isolation_request(kOneIsIsolated, {});  // by a process that knows nothing
+  QuietRequest request = isolation_request(kOneIsIsolated, {});  // from a new process
   request.kept = kOneIsKept;
   request.kept[thread] = {"0-3", {"0-1"}};
   request.observed[thread] = "0-1,4-7";

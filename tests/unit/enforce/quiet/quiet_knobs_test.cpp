@@ -52,12 +52,12 @@ TEST_F(QuietKnobsTest, StoreWhatIsThereBeforeTheyWrite) {
   EXPECT_EQ(quiet.report().written, 3U);
 }
 
-/// A driver's interrupt begins with what new ones have.
+/// A driver's interrupt starts with the affinity of new interrupts.
 class NewInterrupt : public QuietKnobsTest {
  protected:
   NewInterrupt() {
     world_.values[kNew] = "ff";
-    world_.values[kOther] = "0-6";  // its administrator's choice
+    world_.values[kOther] = "0-6";  // the administrator's choice
   }
 
   const Knob kNew{KnobKind::kNewInterrupts, ""};
@@ -92,7 +92,7 @@ TEST_F(NewInterrupt, ThatIsGivenTheSameCpusAfterwardsKeepsThem) {
   make_quiet(quiet, CpuSet{7});
   world_.values[kBegun] = "0-6";
   make_quiet(quiet, {});
-  world_.values[kBegun] = "0-6";  // now its administrator's choice
+  world_.values[kBegun] = "0-6";  // now the administrator's choice
   make_quiet(quiet, CpuSet{7});
   make_quiet(quiet, {});
   EXPECT_EQ(world_.values.at(kBegun), "0-6");
@@ -206,13 +206,13 @@ TEST_F(QuietKnobsTest, LeaveAloneWhatCannotMoveAndIsSentElsewhere) {
   world_.effective = {{kManaged, "7"}};
   quiet.reconcile(quiet_system(CpuSet{7}));
   EXPECT_EQ(quiet.report().unquiet.count(kManaged), 1U);
-  world_.effective = {{kManaged, ""}};  // an interrupt that nobody handles
+  world_.effective = {{kManaged, ""}};  // an interrupt that no CPU handles
   quiet.reconcile(quiet_system(CpuSet{7}));
   EXPECT_TRUE(quiet.report().unquiet.empty());
 }
 
-/// A machine with 500 interrupts and 200 network queues. `wide`: interrupts, and queues, that every
-/// CPU may handle; the others are elsewhere.
+/// A machine with 500 interrupts and 200 network queues. Up to `wide` of each may be handled by
+/// every CPU; the others already avoid the quiet CPUs.
 class BigMachine : public QuietKnobsTest {
  protected:
   static constexpr int kInterrupts = 500;
@@ -227,7 +227,7 @@ class BigMachine : public QuietKnobsTest {
       world_.values[{KnobKind::kReceive, "eth0/rx-" + std::to_string(i)}] = i < wide ? "ff" : "03";
     }
   }
-  /// Starts a second container with exclusive CPUs and counts what that costs.
+  /// Starts a second container with exclusive CPUs and counts the accesses.
   void start_second(QuietKnobs& quiet) {
     quiet.reconcile(quiet_system(CpuSet{7}));
     world_.readings = world_.single_readings = world_.writes = 0;
@@ -353,14 +353,14 @@ TEST_F(QuietKnobsTest, NameUnitsThatStayBecauseTheyHoldContainers) {
   EXPECT_TRUE(quiet.report().unquiet.empty());
 }
 
-/// irqbalance, which shows a list only after it has balanced the next time.
+/// irqbalance, which shows a new list only after its next balancing.
 class LateIrqbalance : public QuietKnobsTest {
  protected:
   LateIrqbalance() {
     world_.values = {{kBan, "0"}};
     world_.shows_late = true;
   }
-  /// Checks that irqbalance has what it had, and that nothing is kept of it.
+  /// Checks that irqbalance has its original list, and that no record of it remains.
   void expect_restored(QuietKnobs& knobs) {
     world_.balance();
     knobs.reconcile(quiet_system({}));
@@ -436,7 +436,7 @@ TEST_F(LateIrqbalance, KeepsTheListOfAnotherProgram) {
   EXPECT_EQ(world_.values.at(kBan), "1");
 }
 
-/// A container that is to be isolated.
+/// A container to be isolated.
 class IsolatedContainer : public QuietKnobsTest {
  protected:
   IsolatedContainer() { world_.values = {{kList, ""}, {kPartition, "member"}}; }

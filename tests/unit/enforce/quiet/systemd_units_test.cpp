@@ -23,7 +23,7 @@
 namespace pinfold::quiet {
 namespace {
 
-/// An answer with the serial of a call, and the name of an error unless it is empty.
+/// A reply to the call with this serial; an error unless `error` is empty.
 std::string answer_to(char serial, const std::string& error) {
   std::string fields{'\5', '\1', 'u', '\0', serial, '\0', '\0', '\0'};
   if (!error.empty()) {
@@ -37,7 +37,7 @@ std::string answer_to(char serial, const std::string& error) {
   return message;
 }
 
-/// A bus with a systemd that answers each call, and then writes.
+/// A bus with a systemd that replies to each call, and then calls `write`.
 class FakeBus {
  public:
   FakeBus(
@@ -59,7 +59,7 @@ class FakeBus {
     }
     for (std::string heard = hear(client.get()); !heard.empty(); heard = hear(client.get())) {
       if (heard.find("AUTH") != std::string::npos) say(client.get(), "OK 1234\r\n");
-      // Everyone gets signals, which are no answers.
+      // Each client also gets signals, which are not replies.
       if (heard.find("Hello") != std::string::npos) {
         say(client.get(), answer_to('\0', "") + answer_to('\1', ""));
       }
@@ -195,12 +195,12 @@ class UnitPartition : public testing::Test {
     dir_.write(kFile, "member\n");
     dir_.write("sys/fs/cgroup/pods.slice/a.scope/cpuset.cpus", "2-3\n");
   }
-  /// `error`: the answer of a systemd before 261; "" of a later one, which writes `value`.
+  /// `error`: the reply of a systemd before 261; "": a later one, which writes `value`.
   Result<void> write(const std::string& value, const std::string& error) {
     const FakeBus bus(dir_ / "run/dbus/system_bus_socket", error, [this, value, error] {
       if (!error.empty()) return;
       dir_.write("new", value + "\n");
-      std::filesystem::rename(dir_ / "new", dir_ / kFile);  // as a whole, as the kernel does
+      std::filesystem::rename(dir_ / "new", dir_ / kFile);  // atomically, as in the kernel
     });
     return writer_.write(kGroup, "isolated");
   }
