@@ -45,7 +45,9 @@ Result<checkpoint::Store> open_store(const AgentOptions& options) {
   }
   return fail(
       ErrorCode::kNotFound,
-      fmt::format("state directory '{}' does not exist; 'pinfold admit' creates it", directory));
+      fmt::format(
+          "state directory '{}' does not exist; 'pinfold admit' without --dry-run creates it",
+          directory));
 }
 
 Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options) {

@@ -70,9 +70,8 @@ StartErrors start_errors(const Machine& machine, const Config& config,
                               : tl::expected<void, StartError>(tl::unexpected(node.error()));
     if (checked) continue;
     const auto advice = advise_start(machine, tried, checked.error());
-    RefusedProfiles& refusal =
-        errors[fmt::format("{}: {}{}", to_string(checked.error().stage), checked.error().error,
-                           advice ? "; " + to_string(*advice) : "")];
+    RefusedProfiles& refusal = errors[fmt::format("{}: {}", to_string(checked.error().stage),
+                                                  describe(checked.error(), advice))];
     refusal.profiles.push_back(to_string(profile));
     if (advice) refusal.steps = advice->steps;
   }

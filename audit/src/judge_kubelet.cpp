@@ -66,9 +66,11 @@ StartRefusal try_start(const Case& given, Profile profile) {
   const auto advice = advise_start(*observed.machine, config, answer.error());
   const std::vector<AdviceStep> no_steps;
   const bool is_of_state = node && answer.error().stage != StartStage::kNodeAllocatable;
-  return {checkpoint::cause_of(answer.error(),
-                               is_of_state ? observed.kubelet.files : checkpoint::KubeletFiles()) +
-              (advice ? "; " + to_string(*advice) : ""),
+  const checkpoint::KubeletFiles files =
+      is_of_state ? observed.kubelet.files : checkpoint::KubeletFiles();
+  return {advice ? fmt::format("{}: {}", to_string(answer.error().stage),
+                               describe(answer.error(), advice))
+                 : checkpoint::cause_of(answer.error(), files),
           is_of_state ? fmt::format("pinfold checkpoint verify '{}{}'", observed.root,
                                     observed.kubelet.root_dir)
                       : show_config(observed, settings_places(observed.kubelet,

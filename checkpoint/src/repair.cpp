@@ -34,6 +34,7 @@
 #include "pinfold/checkpoint/kubelet.hpp"
 #include "pinfold/memory/count_again.hpp"
 #include "pinfold/text/field.hpp"
+#include "pinfold/text/kubelet_words.hpp"
 #include "repair_requests.hpp"
 #include "repair_running.hpp"
 #include "repair_states.hpp"
@@ -141,8 +142,8 @@ template <class Kind>
 void read_damaged(FileInRepair<Kind>& file, const std::string& error, const ContainerIds& ids,
                   const OtherFiles& others) {
   file.is_damaged = true;
-  std::string what = fmt::format("has an error ({}): read anyway", error);
-  const std::string problem = file.bytes.empty() ? "is missing or empty" : error;
+  std::string what = fmt::format("has an error: {}; read anyway", in_plain_words(error));
+  const std::string problem = file.bytes.empty() ? "is missing or empty" : in_plain_words(error);
   if (const auto* const copy = find_copy<Kind>(file.salvaged.state, others)) {
     file.is_replaced = true;
     file.salvaged = Kind::salvage(others.copies.at(*copy), ids);
@@ -155,7 +156,7 @@ void read_damaged(FileInRepair<Kind>& file, const std::string& error, const Cont
     what = fmt::format("begins with a byte order mark, which kubelets refuse: removed{}",
                        json_syntax_error(text) ? "; torn: read up to the last complete value" : "");
   } else if (json_syntax_error(file.bytes)) {
-    what = fmt::format("is torn ({}): read up to the last complete value", error);
+    what = fmt::format("is torn: {}; read up to the last complete value", in_plain_words(error));
   }
   file.notes.done.push_back({std::string(Kind::kName), std::move(what)});
 }

@@ -7,6 +7,7 @@
 
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
+#include "pinfold/text/kubelet_words.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -66,7 +67,8 @@ std::string cause_of(const StartError& error, const KubeletFiles& files) {
     const bool is_cpu = error.stage == StartStage::kCpuManager;
     causes.back() += fmt::format(" (in '{}')", is_cpu ? kCpuFileName : kMemoryFileName);
   }
-  return fmt::format("{}: {}", to_string(error.stage), fmt::join(causes, "; "));
+  return fmt::format("{}: {}", to_string(error.stage),
+                     in_plain_words(fmt::format("{}", fmt::join(causes, "; "))));
 }
 
 tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,

@@ -11,6 +11,7 @@
 #include "documents.hpp"
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/picture/text.hpp"
+#include "pinfold/text/kubelet_words.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -63,7 +64,9 @@ OutputFormat requested_format(int argc, const char* const* argv) {
   return format;
 }
 
-ExitStatus report(const Error& error) {
+ExitStatus report(const Error& reported) {
+  Error error = reported;
+  error.message = in_plain_words(error.message);
   if (message_format() == OutputFormat::kJson) {
     print_json_line({error, std::nullopt});
   } else {
@@ -76,7 +79,8 @@ void print_warnings(const Machine& machine) {
   for (const std::string& warning : machine.description().warnings) warn(warning);
 }
 
-void warn(const std::string& message, std::string_view code) {
+void warn(const std::string& warning, std::string_view code) {
+  const std::string message = in_plain_words(warning);
   static std::set<std::string> printed;  // steps of one command often find the same problem
   if (!printed.insert(message).second) return;
   if (message_format() == OutputFormat::kJson) {

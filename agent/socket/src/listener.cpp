@@ -49,7 +49,8 @@ Result<UniqueFd> bind_to(const sockaddr_un& address) {
   const mode_t before = ::umask(kNobody);
   const int failed = ::bind(socket.get(), generic(address), sizeof address) == 0 ? 0 : errno;
   ::umask(before);
-  if (failed != 0) return fail_errno(failed, "bind");
+  if (failed == ENOENT) return fail_errno(failed, "create it: its directory must exist");
+  if (failed != 0) return fail_errno(failed, "create it");
   return socket;
 }
 

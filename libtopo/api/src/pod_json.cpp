@@ -12,6 +12,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/words.hpp"
+#include "pinfold/types/amount_text.hpp"
 #include "pinfold/types/named.hpp"
 #include "schema.hpp"
 
@@ -77,7 +78,7 @@ Result<ResourceList> read_list(const json& resources, const std::string& path,
     }
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     const auto quantity = Quantity::parse(trimmed(text));
-    if (!quantity) return fail_field(field, value, expected_quantity(text));
+    if (!quantity) return fail_field(field, value, expected_amount(name, text));
     if (quantity->sign() < 0) {
       return fail(
           ErrorCode::kInvalidArgument,

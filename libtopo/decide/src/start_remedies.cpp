@@ -17,6 +17,7 @@
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/go_duration.hpp"
 #include "pinfold/text/go_text.hpp"
+#include "pinfold/text/kubelet_words.hpp"
 #include "pinfold/text/message.hpp"
 #include "pinfold/text/words.hpp"
 
@@ -252,7 +253,13 @@ StartAdvice allow_numa_nodes(const FailedStart& start) {
   constexpr int kFewest = 8;
   const int nodes = start.machine.numa_count();
   Texts options = start.config.topology_manager_policy_options;
-  options["max-allowable-numa-nodes"] = std::to_string(std::max(kFewest, nodes));
+  const std::string written =
+      std::exchange(options["max-allowable-numa-nodes"], std::to_string(std::max(kFewest, nodes)));
+  if (!written.empty() && !go::atoi(written)) {
+    return {fmt::format("max-allowable-numa-nodes '{}': expected a whole number of {} or more",
+                        printable(written), options["max-allowable-numa-nodes"]),
+            write_map("topologyManagerPolicyOptions", options)};
+  }
   return {
       fmt::format("this machine has {} NUMA node{}, and max-allowable-numa-nodes is at least {}",
                   nodes, nodes == 1 ? "" : "s", kFewest),
@@ -480,17 +487,27 @@ std::string to_string(const StartAdvice& advice) {
   return text;
 }
 
+std::string describe(const StartError& error, const std::optional<StartAdvice>& advice) {
+  if (!advice) return in_plain_words(error.error);
+  StartAdvice with_original = *advice;
+  with_original.cause += fmt::format(" (kubelet: {})", error.error);
+  return to_string(with_original);
+}
+
 std::string describe_start_error(const Machine& machine, const Config& config,
                                  const StartError& error) {
   std::vector<std::string> texts;
+  std::set<std::string> known;
   for (const StartError& one : all_errors(machine, config, error)) {
-    texts.push_back(fmt::format("start: {}: {}", to_string(one.stage), one.error));
+    std::vector<std::string> causes;
     for (const StartError& problem : problems_of(one)) {
       const auto advice = advise_start(machine, config, problem);
-      std::string text = advice ? to_string(*advice) : "";
-      const bool is_new = std::find(texts.begin(), texts.end(), text) == texts.end();
-      if (!text.empty() && is_new) texts.push_back(std::move(text));
+      if (!advice || known.insert(to_string(*advice)).second) {
+        causes.push_back(describe(problem, advice));
+      }
     }
+    if (causes.empty()) causes.push_back(fmt::format("the same (kubelet: {})", one.error));
+    texts.push_back(fmt::format("start: {}: {}", to_string(one.stage), fmt::join(causes, "; ")));
   }
   return fmt::format("{}", fmt::join(texts, "; "));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "eviction.hpp"
@@ -12,6 +13,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/types/amount_text.hpp"
 
 namespace pinfold {
 namespace {
@@ -199,6 +201,20 @@ CpuSet possible_cpus(const FailedStart& start) {
   return some.empty() || some == all ? first_core(start.machine) : some;
 }
 
+/// Names the first amount in reservedMemory that cannot be read; what was meant is unknown, so
+/// there is nothing to write. nullopt if all can be read.
+std::optional<StartAdvice> wrong_reservation(const FailedStart& start) {
+  for (const MemoryReservation& entry : start.config.reserved_memory) {
+    for (const auto& [name, text] : entry.limits) {
+      if (Quantity::parse(text)) continue;
+      return StartAdvice{fmt::format("reservedMemory: NUMA node {}: {} '{}': {}", entry.numa_node,
+                                     printable(name), printable(text), expected_amount(name, text)),
+                         ""};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 StartAdvice balance_memory(const FailedStart& start) {
@@ -234,6 +250,7 @@ StartAdvice name_numa_nodes(const FailedStart& start) {
 }
 
 StartAdvice correct_reservation(const FailedStart& start) {
+  if (auto wrong = wrong_reservation(start)) return *std::move(wrong);
   return {
       "reservedMemory takes for each NUMA node one amount of memory, in whole bytes such as 1Gi",
       matching_reservation(start)};
@@ -253,11 +270,12 @@ StartAdvice correct_amount(const FailedStart& start) {
     for (const auto& [name, text] : *amounts) {
       if (text.ends_with('%') || Quantity::parse(text)) continue;
       return {fmt::format("{}: {} '{}': {}", field, printable(name), printable(text),
-                          expected_quantity(text)),
+                          expected_amount(name, text)),
               ""};
     }
   }
-  return {"expected an amount such as 500m or 1Gi in each reservation and eviction setting", ""};
+  return wrong_reservation(start).value_or(StartAdvice{
+      "expected an amount such as 500m or 1Gi in each reservation and eviction setting", ""});
 }
 
 StartAdvice limit_cpus(const FailedStart& start) {

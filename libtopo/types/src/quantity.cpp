@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <limits>
 #include <ostream>
@@ -240,26 +239,6 @@ Quantity& Quantity::operator-=(const Quantity& other) {
 
 std::ostream& operator<<(std::ostream& out, const Quantity& quantity) {
   return out << quantity.to_string();
-}
-
-std::string expected_quantity(std::string_view text) {
-  std::string number;
-  std::string unit;
-  for (const char c : text) {
-    if (unit.empty() && (c == '.' || (c >= '0' && c <= '9'))) number += c;
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0) unit += c;
-  }
-  const char letter =
-      unit.empty() ? ' ' : static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0])));
-  constexpr std::string_view kUnits = "KMGTPE";
-  if (number.empty() || kUnits.find(letter) == std::string_view::npos) {
-    return "expected an amount such as 2, 500m or 1Gi";
-  }
-  std::string out = "expected an amount with a unit Ki Mi Gi Ti or k M G T";
-  const bool is_binary = unit.find('i') != std::string::npos;
-  out += "; did you mean ";
-  if (!is_binary) out += fmt::format("{}{} or ", number, letter == 'K' ? 'k' : letter);
-  return out + fmt::format("{}{}i?", number, letter);
 }
 
 }  // namespace pinfold

@@ -176,7 +176,7 @@ TEST(PodParse, NamesTheInvalidField) {
       {"/spec/containers/0/resources", json::array(),
        "spec.containers[0].resources: a list: expected an object"},
       {"/spec/containers/0/resources/limits/cpu", "x",
-       "spec.containers[0].resources.limits.cpu: 'x': expected an amount such as 2, 500m or 1Gi"},
+       "spec.containers[0].resources.limits.cpu: 'x': expected CPUs such as 2 or 500m"},
       {"/spec/containers/0/resources/limits/memory", "1GB",
        "spec.containers[0].resources.limits.memory: '1GB': expected an amount with a unit Ki Mi Gi "
        "Ti or k M G T; did you mean 1G or 1Gi?"},

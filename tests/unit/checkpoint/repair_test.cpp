@@ -331,7 +331,8 @@ TEST(Repair, ATornFileIsReadUpToItsLastCompleteValue) {
   const auto repaired = repair(node(), {torn, {}}, {}, {});
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
-  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is torn (unexpected end"));
+  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state",
+                       "is torn: the file is empty or ends too early (kubelet: unexpected end"));
 }
 
 TEST(Repair, AByteOrderMarkIsRemoved) {

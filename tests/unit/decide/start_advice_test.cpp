@@ -1,5 +1,6 @@
 #include "pinfold/decide/start_advice.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,6 +30,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 Machine machine() { return Machine::make(test::two_sockets()).value(); }
 
@@ -297,10 +299,10 @@ TEST(StartAdvice, NamesEveryRefusalAtOnce) {
   EXPECT_EQ(
       describe("cpuManagerPolicy: Static\nmemoryManagerPolicy: static\n"
                "reservedSystemCPUs: '0'"),
-      "start: cpumanager: unknown policy: \"Static\"; cpuManagerPolicy 'Static': did you mean "
-      "'static'?; write: cpuManagerPolicy: static; start: memorymanager: unknown policy: "
-      "\"static\"; memoryManagerPolicy 'static': did you mean 'Static'?; write: "
-      "memoryManagerPolicy: Static");
+      "start: cpumanager: cpuManagerPolicy 'Static': did you mean 'static'? (kubelet: unknown "
+      "policy: \"Static\"); write: cpuManagerPolicy: static; start: memorymanager: "
+      "memoryManagerPolicy 'static': did you mean 'Static'? (kubelet: unknown policy: "
+      "\"static\"); write: memoryManagerPolicy: Static");
   EXPECT_THAT(describe("cpuManagerPolicy: static\nmemoryManagerPolicy: Static\n"
                        "topologyManagerPolicy: restricted\n"
                        "topologyManagerPolicyOptions: {prefer-closest: 'true'}"),
@@ -308,13 +310,49 @@ TEST(StartAdvice, NamesEveryRefusalAtOnce) {
                     HasSubstr("write: reservedSystemCPUs: \"0-1\"; start: memorymanager: "),
                     HasSubstr("write: reservedMemory: ")));
   EXPECT_THAT(describe("maxPods: -1\npodsPerCore: -1\ntopologyManagerScope: pods"),
-              AllOf(HasSubstr("start: configuration: [invalid configuration: "),
-                    HasSubstr("; maxPods is negative; write: maxPods: 110"),
-                    HasSubstr("; podsPerCore is negative; 0 sets no limit; write: podsPerCore: 0"),
+              AllOf(HasSubstr("start: configuration: maxPods is negative (kubelet: "),
+                    HasSubstr("); write: maxPods: 110; podsPerCore is negative; 0 sets no limit "
+                              "(kubelet: "),
+                    HasSubstr("); write: podsPerCore: 0"),
                     HasSubstr("; write: topologyManagerScope: pod")));
 }
 
-/// For an unrecognizable policy the advice is not to turn the manager off.
+/// An operator reads what is wrong and what to write first; Go's text is what the log shows.
+TEST(StartAdvice, SaysInItsOwnWordsWhatIsWrong) {
+  for (const auto& [wrong, expected] : {
+           std::pair("reservedSystemCPUs: '0:1'", "reservedSystemCPUs '0:1': expected a list of "),
+           {"kubeReserved: {memory: 1GB}",
+            "kubeReserved: memory '1GB': expected an amount with a unit Ki Mi Gi Ti or k M G T; "
+            "did you mean 1G or 1Gi?"},
+           {"systemReserved: {memory: '1,5Gi'}",
+            "systemReserved: memory '1,5Gi': expected an amount with a unit Ki Mi Gi Ti or k M G "
+            "T; did you mean 1.5Gi?"},
+           {"kubeReserved: {cpu: 1000mm}",
+            "kubeReserved: cpu '1000mm': expected CPUs such as 2 or 500m; did you mean 1000m?"},
+           {"evictionHard: {memory.available: abc}",
+            "evictionHard: memory.available 'abc': expected bytes such as 512Mi or 1Gi"},
+           {"cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+            "cpuManagerPolicyOptions: {full-pcpus-only: 'yes'}",
+            "full-pcpus-only 'yes': expected true or false"},
+           {"topologyManagerPolicy: restricted\n"
+            "topologyManagerPolicyOptions: {max-allowable-numa-nodes: x}",
+            "max-allowable-numa-nodes 'x': expected a whole number of 8 or more"},
+           {"memoryManagerPolicy: Static\n"
+            "reservedMemory: [{numaNode: 1, limits: {memory: 1GB}}]",
+            "reservedMemory: NUMA node 1: memory '1GB': expected an amount with a unit Ki Mi Gi Ti "
+            "or k M G T; did you mean 1G or 1Gi?"},
+       }) {
+    const Config config = parse_config(wrong).value().config;
+    const auto node = Node::make(machine(), config);
+    ASSERT_FALSE(node) << wrong;
+    const std::string text = describe_start_error(machine(), config, node.error());
+    const std::string stage = fmt::format("start: {}: ", to_string(node.error().stage));
+    EXPECT_THAT(text, StartsWith(stage + expected)) << wrong;
+    EXPECT_THAT(text, HasSubstr(fmt::format(" (kubelet: {})", node.error().error))) << wrong;
+  }
+}
+
+/// The remedy for a policy that nobody can guess is not to turn the manager off.
 TEST(StartAdvice, ListsThePoliciesIfNoneIsSimilar) {
   for (const auto& [wrong, expected] : {
            std::pair("cpuManagerPolicy: dynamic",
@@ -348,7 +386,7 @@ TEST(StartAdvice, ListsThePoliciesIfNoneIsSimilar) {
 TEST(StartAdvice, SaysOnlyTheCauseWhereTheMeantAmountIsUnknown) {
   for (const auto& [wrong, cause] : {
            std::pair("kubeReserved: {cpu: wild}",
-                     "kubeReserved: cpu 'wild': expected an amount such as 2, 500m or 1Gi"),
+                     "kubeReserved: cpu 'wild': expected CPUs such as 2 or 500m"),
            {"systemReserved: {memory: -1Gi}", "500m or 1Gi"},
            {"evictionHard: {memory.free: 1Gi}", "memory.available"},
            {"evictionHard: {memory.available: 200%}", "0% to 100%"},

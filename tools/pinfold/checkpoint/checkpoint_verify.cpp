@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint_verdicts.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/picture/text.hpp"
+#include "pinfold/text/kubelet_words.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -64,8 +65,8 @@ std::string reason(const std::string& error) {
 std::string answer(const KubeletReading& verdict) {
   if (verdict.starts()) return "yes";
   if (verdict.error.empty())
-    return "no, it reads the file but does not start: " + verdict.start_error;
-  return (verdict.is_crash ? "no, it crashes: " : "no: ") + reason(verdict.error);
+    return "no, it reads the file but does not start: " + in_plain_words(verdict.start_error);
+  return (verdict.is_crash ? "no, it crashes: " : "no: ") + in_plain_words(reason(verdict.error));
 }
 
 Result<ExitStatus> verify(const VerifyOptions& options) {

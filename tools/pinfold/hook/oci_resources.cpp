@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "agent/agent_arguments.hpp"
 #include "agent/agent_session.hpp"
@@ -26,9 +29,15 @@ Result<nlohmann::json> resources_of(agent::NodeAgent& agent, const ResourcesOpti
     if (!is_only && container.resources.name != options.container) continue;
     return oci_config(container.resources, container.desired.cpus, options.exec);
   }
+  std::vector<std::string> names;
+  for (const agent::ContainerStatus& container : pod->containers) {
+    names.push_back(container.resources.name);
+  }
+  const std::string given =
+      options.container.empty() ? "" : fmt::format(" '{}'", options.container);
   return fail(ErrorCode::kNotFound,
-              fmt::format("container '{}': expected the name of a container of pod '{}'",
-                          options.container, options.pod));
+              fmt::format("--container{}: expected one of the containers of pod '{}': '{}'", given,
+                          options.pod, fmt::join(names, "', '")));
 }
 
 Result<ExitStatus> run(const ResourcesOptions& options) {

@@ -11,6 +11,7 @@
 #include "pinfold/decide/fields.hpp"
 #include "pinfold/picture/text.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/types/amount_text.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -36,6 +37,7 @@ Result<std::string> container_of(const ResizeOptions& options, const agent::Node
   if (containers.size() == 1) return containers.front().name;
   std::vector<std::string> exclusive;
   for (const Container& one : containers) {
+    if (one.kind == ContainerKind::kInit) continue;  // it cannot be resized
     const bool has_own = agent.node().cpu().guaranteed_cpus(PodView(pod->spec), one) > 0 &&
                          agent.state().node.cpu.assignments.find({uid, one.name}) != nullptr;
     if (has_own) exclusive.push_back(one.name);
@@ -76,7 +78,7 @@ Result<ExitStatus> run(const ResizeOptions& options) {
   const auto cpu = Quantity::parse(options.cpu);
   if (!cpu) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("--cpu '{}': {}", options.cpu, expected_quantity(options.cpu)));
+                fmt::format("--cpu '{}': {}", options.cpu, expected_amount("cpu", options.cpu)));
   }
   PINFOLD_LET(auto session, AgentSession::open(options.agent));
   const agent::NodeAgent& agent = session.view();

@@ -40,8 +40,12 @@ struct StartAdvice {
 [[nodiscard]] std::string to_string(const AdviceStep& step);
 /// Returns "CAUSE; write: WRITE", or the steps.
 [[nodiscard]] std::string to_string(const StartAdvice& advice);
-/// Returns the stage, the kubelet's text and the advice: "start: memorymanager: ...; CAUSE; write:
-/// ...". Other managers that would refuse the configuration follow in the same form.
+/// Returns "CAUSE (kubelet: TEXT); write: WRITE": the kubelet's text is what its log shows. Without
+/// advice its text in plain words.
+[[nodiscard]] std::string describe(const StartError& error,
+                                   const std::optional<StartAdvice>& advice);
+/// Returns the stage, the advice and the kubelet's text: "start: memorymanager: CAUSE (kubelet:
+/// ...); write: ...". Other managers that would refuse the configuration follow in the same form.
 [[nodiscard]] std::string describe_start_error(const Machine& machine, const Config& config,
                                                const StartError& error);
 
