@@ -4,9 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
-#include <limits>
 
-#include "pinfold/types/quantity.hpp"
+#include "pinfold/types/amount_text.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -18,17 +17,10 @@ std::string text_of(const CpuSet& cpus) { return cpus.empty() ? "no CPU" : cpus.
 std::string text_of(const std::vector<MemoryBlock>& blocks) {
   std::string text;
   for (const MemoryBlock& block : blocks) {
-    text += fmt::format("{}{} {} on {}", text.empty() ? "" : ", ", block.size, block.type,
-                        fmt::join(block.numa_affinity, ","));
+    text += fmt::format("{}{} {} on {}", text.empty() ? "" : ", ", block.type,
+                        exact_bytes(block.size), fmt::join(block.numa_affinity, ","));
   }
   return text.empty() ? "no memory" : text;
-}
-
-/// Returns "16Gi", "0".
-std::string quantity_text(std::uint64_t bytes) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-  if (bytes > kMost) return std::to_string(bytes);  // a counter that has wrapped around
-  return Quantity::bytes(static_cast<std::int64_t>(bytes)).to_string();
 }
 
 template <class Value>
@@ -62,9 +54,9 @@ Texts texts_of(const std::map<std::int32_t, NodeMemory>& machine) {
         node.cells.empty() ? "no group" : fmt::format("group {}", fmt::join(node.cells, ",")));
     for (const auto& [type, table] : node.tables) {
       texts[fmt::format("NUMA node {} {}", id, type)] = fmt::format(
-          "total {}, system {}, allocatable {}, reserved {}, free {}", quantity_text(table.total),
-          quantity_text(table.system_reserved), quantity_text(table.allocatable),
-          quantity_text(table.reserved), quantity_text(table.free));
+          "total {}, system {}, allocatable {}, reserved {}, free {}", exact_bytes(table.total),
+          exact_bytes(table.system_reserved), exact_bytes(table.allocatable),
+          exact_bytes(table.reserved), exact_bytes(table.free));
     }
   }
   return texts;

@@ -74,10 +74,9 @@ TEST_F(Checkpoint, VerifyAnswersForTheKubeletGiven) {
   const Outcome off =
       run("verify --kubelet 1.36 --pod-level-resource-managers off " + folder_.path());
   EXPECT_EQ(off.status, 1);
-  EXPECT_NE(off.out.find("no: json: cannot unmarshal object into Go struct field "
-                         "CPUManagerCheckpointV1.entries of type string\n"),
-            std::string::npos)
-      << off.out;
+  EXPECT_THAT(off.out, HasSubstr("no: entries: expected a text in quotes, not an object (kubelet: "
+                                 "json: cannot unmarshal object into Go struct field "
+                                 "CPUManagerCheckpointV1.entries of type string)\n"));
   EXPECT_EQ(run("verify --policy none " + folder_.path()).status, 1);
 }
 
@@ -321,7 +320,25 @@ TEST_F(Checkpoint, ReportsInvalidInput) {
   const Outcome torn = run("show " + folder_.path() + "/cpu_manager_state");
   EXPECT_EQ(torn.status, 2);
   EXPECT_EQ(torn.out,
-            "pinfold: '" + folder_.path() + "/cpu_manager_state': unexpected end of JSON input\n");
+            "pinfold: '" + folder_.path() +
+                "/cpu_manager_state': the file is empty or ends too early (kubelet: unexpected end "
+                "of JSON input)\n");
+  for (const auto& [bytes, words] : {
+           std::pair(R"({"policyName":"static","defaultCpuSet":5,"checksum":1})",
+                     "defaultCpuSet: expected a text in quotes, not a number (kubelet: json: "),
+           {R"({"entries":[]})", "entries: expected an object {...}, not a list (kubelet: json: "},
+           {R"({"machineState":5})",
+            "machineState: expected an object {...}, not a number (kubelet: json: "},
+           {"", "the file is empty or ends too early (kubelet: "},
+           {R"({"defaultCpuSet":"0:1","policyName":"static","checksum":1})", "(kubelet: strconv."},
+       }) {
+    folder_.write("cpu_manager_state", bytes);
+    for (const char* const verb : {"show ", "show -o json "}) {
+      const Outcome shown = run(verb + folder_.path() + "/cpu_manager_state");
+      EXPECT_EQ(shown.status, 2) << bytes;
+      EXPECT_THAT(shown.out, HasSubstr(words)) << bytes;
+    }
+  }
   EXPECT_EQ(run("show /nonexistent").status, 2);
   EXPECT_EQ(run("verify").status, 2);
 }

@@ -10,6 +10,7 @@
 #include "node_search.hpp"
 #include "pinfold/memory/memory_drift.hpp"
 #include "pinfold/text/go_text.hpp"
+#include "pinfold/types/amount_text.hpp"
 #include "requests.hpp"
 
 namespace pinfold {
@@ -79,10 +80,11 @@ Result<void> check_capacity(const Machine& machine, const memory::SystemReserved
   for (const auto& [id, node] : memory::initial_state(machine, reserved)) {
     for (const auto& [name, table] : node.tables) {
       if (table.allocatable <= table.total) continue;
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("reservedMemory: {} bytes of '{}' on NUMA node {}: expected at most "
-                              "what the node has ({} bytes, huge pages not counted)",
-                              table.system_reserved, name, id, table.total));
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("reservedMemory: {} of {} on NUMA node {}: expected at most what the "
+                      "node has ({}, huge pages not counted)",
+                      exact_bytes(table.system_reserved), name, id, exact_bytes(table.total)));
     }
   }
   return {};

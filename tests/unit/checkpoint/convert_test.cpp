@@ -186,7 +186,7 @@ TEST(Diff, NamesNodesAndBlocks) {
   EXPECT_EQ(
       diff(pod_level_memory(), after),
       (std::vector<Difference>{{"NUMA node 1", "1 assignment, group 0,1", "1 assignment, group 1"},
-                               {"pod-a/web", "4294967296 memory on 0,1", "no memory"}}));
+                               {"pod-a/web", "memory 4Gi on 0,1", "no memory"}}));
 }
 
 TEST(Convert, HasTheBaselinesThatAreKnownElsewhere) {

@@ -75,10 +75,9 @@ TEST(MemoryQuirks, ExcessReservedMemoryWrapsAround) {
   const Machine machine = even_machine(2, 8);
   Config config = static_config(Profile::kFixed);
   config.reserved_memory = {{.numa_node = 0, .limits = {{"memory", "9Gi"}}}};
-  EXPECT_EQ(
-      make_error(machine, config, reservation_of("9Gi")),
-      "reservedMemory: 9663676416 bytes of 'memory' on NUMA node 0: expected at most what the "
-      "node has (8589934592 bytes, huge pages not counted)");
+  EXPECT_EQ(make_error(machine, config, reservation_of("9Gi")),
+            "reservedMemory: 9Gi of memory on NUMA node 0: expected at most what the "
+            "node has (8Gi, huge pages not counted)");
   config.profile = Profile::kKubelet136;
   EXPECT_EQ(make_error(machine, config, reservation_of("9Gi")), "");
 }

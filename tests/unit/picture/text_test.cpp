@@ -97,7 +97,9 @@ TEST(HumanBytes, KeepsWholeNumbersWhole) {
       {1024, "1Ki"},
       {1536, "1.5Ki"},
       {std::uint64_t{16} << 30U, "16Gi"},
-      {17149054976, "16.0Gi"},  // slightly less
+      {17149054976, "16Gi"},    // slightly less
+      {107321753600, "100Gi"},  // 99.95 Gi
+      {346833518592, "323Gi"},
       {std::uint64_t{1} << 63U, "8Ei"},
   };
   for (const auto& c : cases) EXPECT_EQ(human_bytes(c.bytes), c.text) << c.bytes;

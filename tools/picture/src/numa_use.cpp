@@ -40,15 +40,6 @@ std::string bars_note(const Style& style, bool has_bars, bool has_kernel) {
   return note;
 }
 
-/// Like human_bytes, but without a fraction at 100 or more, which keeps columns narrow.
-std::string narrow_bytes(std::uint64_t bytes) {
-  constexpr std::size_t kHundreds = 3;
-  std::string text = human_bytes(bytes);
-  const std::size_t point = text.find('.');
-  if (point != std::string::npos && point >= kHundreds) text.erase(point, 2);
-  return text;
-}
-
 }  // namespace
 
 std::uint64_t free_bytes(const MemoryUse& memory) {
@@ -132,11 +123,11 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
         load ? fmt::format("{:.0f} %", *load * 100) : ""};
     for (const MemoryUse& memory : picture.numa[i].memory) {
       cells.resize(4);
-      cells.insert(cells.end(), {memory.kind, narrow_bytes(memory.total),
-                                 picture.assigns_memory ? narrow_bytes(memory.held) : "",
-                                 picture.assigns_memory ? narrow_bytes(free_bytes(memory)) : "",
+      cells.insert(cells.end(), {memory.kind, human_bytes(memory.total),
+                                 picture.assigns_memory ? human_bytes(memory.held) : "",
+                                 picture.assigns_memory ? human_bytes(free_bytes(memory)) : "",
                                  has_bars ? bar_text(memory, style) : "",
-                                 memory.kernel_free ? narrow_bytes(*memory.kernel_free) : ""});
+                                 memory.kernel_free ? human_bytes(*memory.kernel_free) : ""});
       has_kernel = has_kernel || memory.kernel_free.has_value();
       table.add_painted(cells);
       cells.assign(4, "");

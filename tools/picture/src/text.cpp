@@ -226,8 +226,11 @@ std::string human_bytes(std::uint64_t bytes) {
   while (unit + 1 < kUnits.size() && bytes >> (10 * (unit + 1)) != 0) ++unit;
   const std::uint64_t one = std::uint64_t{1} << (10 * unit);
   if (bytes % one == 0) return fmt::format("{}{}", bytes / one, kUnits[unit]);
-  return fmt::format("{:.1f}{}", static_cast<double>(bytes) / static_cast<double>(one),
-                     kUnits[unit]);
+  constexpr double kHundred = 99.95;  // from here on it would round to 100.0
+  const double amount = static_cast<double>(bytes) / static_cast<double>(one);
+  std::string text = fmt::format("{:.{}f}", amount, amount < kHundred ? 1 : 0);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text + std::string(kUnits[unit]);
 }
 
 std::string counted(std::size_t count, std::string_view noun) {

@@ -11,7 +11,9 @@
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/picture/text.hpp"
+#include "pinfold/text/kubelet_words.hpp"
 #include "pinfold/text/message.hpp"
+#include "pinfold/types/amount_text.hpp"
 #include "pinfold/types/named.hpp"
 
 namespace pinfold::tools {
@@ -34,7 +36,7 @@ std::string blocks_text(const std::vector<MemoryBlock>& blocks) {
   std::string text;
   for (const MemoryBlock& block : blocks) {
     text += fmt::format("{}{} {} on {}", text.empty() ? "" : ", ", block.type,
-                        human_bytes(block.size), list(block.numa_affinity));
+                        exact_bytes(block.size), list(block.numa_affinity));
   }
   return text;
 }
@@ -65,13 +67,13 @@ std::string text_of(const MemoryCheckpoint& state) {
                    {"GROUP", TextTable::Align::kLeft},
                    {"RESOURCE", TextTable::Align::kLeft},
                    {"ALLOCATABLE", TextTable::Align::kRight},
-                   {"RESERVED", TextTable::Align::kRight},
+                   {"HELD", TextTable::Align::kRight},
                    {"FREE", TextTable::Align::kRight}});
   for (const auto& [id, node] : state.machine_state) {
     for (const auto& [resource, memory] : node.tables) {
       if (memory.total == 0) continue;
-      nodes.add({std::to_string(id), list(node.cells), resource, human_bytes(memory.allocatable),
-                 human_bytes(memory.reserved), human_bytes(memory.free)});
+      nodes.add({std::to_string(id), list(node.cells), resource, exact_bytes(memory.allocatable),
+                 exact_bytes(memory.reserved), exact_bytes(memory.free)});
     }
   }
   TextTable table({{"POD", TextTable::Align::kLeft},
@@ -86,10 +88,13 @@ std::string text_of(const MemoryCheckpoint& state) {
          (table.empty() ? "" : table.render(style, 2));
 }
 
-/// Returns the state in the kubelet's format, without the checksum.
+/// Returns the state in the kubelet's format, without the checksum; with baselines as in CPU V4.
 json json_of(const CpuCheckpoint& state, const std::string& policy) {
   json out = json::parse(encode_cpu(state, policy, checkpoint::CpuFormat::kV3));
   out.erase("checksum");
+  for (const auto& [pod, name, cpus] : state.baselines) {
+    out["baselines"][pod.value][name] = cpus.to_string();
+  }
   return out;
 }
 json json_of(const MemoryCheckpoint& state, const std::string& policy) {
@@ -136,7 +141,7 @@ Result<Inspected<State>> inspect(const StateFile& file,
 std::vector<std::string> damages_of(const StateFile& file) {
   auto damages = checkpoint::describe(wrong_sums(file));
   if (const auto error = checkpoint::json_syntax_error(file.bytes)) {
-    damages.push_back(*error + ": only what can be read is shown");
+    damages.push_back(in_plain_words(*error) + ": only what can be read is shown");
   }
   return damages;
 }
@@ -144,7 +149,8 @@ std::vector<std::string> damages_of(const StateFile& file) {
 template <class State>
 ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& inspected,
                       const ShowOptions& options, const checkpoint::ContainerIds& ids) {
-  const auto warnings = inspected ? damages_of(file) : checkpoint::describe(wrong_sums(file));
+  auto warnings = inspected ? damages_of(file) : checkpoint::describe(wrong_sums(file));
+  if (!inspected) std::erase(warnings, inspected.error().message);
   warn_of_unknown_keys(file);
   for (const std::string& line : warnings)
     warn(fmt::format("'{}': {}", input_name(file.path), line));

@@ -99,8 +99,9 @@ std::string limits_text(const agent::NodeStatus& view) {
   return text;
 }
 
-/// Returns "requests: 29500m of 30 CPUs, 12Gi of 127.9Gi of memory".
-std::string requests_text(const std::vector<agent::RequestSum>& sums) {
+/// Returns "requests: 29500m of 30 CPUs, 12Gi of 128Gi of memory"; "requests: at least ..." with
+/// pods whose requests are unknown.
+std::string requests_text(const std::vector<agent::RequestSum>& sums, bool has_held) {
   const auto amount = [](const std::string& resource, const Quantity& quantity) {
     return resource == "cpu" ? quantity.to_string()
                              : human_bytes(static_cast<std::uint64_t>(quantity.value()));
@@ -112,7 +113,9 @@ std::string requests_text(const std::vector<agent::RequestSum>& sums) {
                                 amount(sum.resource, sum.allocatable),
                                 sum.resource == "cpu" ? "CPUs" : "of " + sum.resource));
   }
-  return fmt::format("requests: {}\n", fmt::join(parts, ", "));
+  return fmt::format(
+      "requests: {}{}{}\n", has_held ? "at least " : "", fmt::join(parts, ", "),
+      has_held ? "; those of pods known only from the kubelet's files are unknown" : "");
 }
 
 /// Formats the whole status for people. `picture`: of the node.
@@ -128,7 +131,7 @@ std::string status_text(const std::optional<ServiceView>& service, const agent::
                       "reserved: " + (reserved.empty() ? "none" : reserved),
                       fmt::format("pods: {}", view.pods.size()), "cgroups: " + cgroups},
                      picture.style);
-  text += requests_text(view.requests);
+  text += requests_text(view.requests, !view.held.empty());
   text += (service ? agent::describe_profile(service->profile, service->profile_source)
                    : agent::describe_profile(agent.node().config().profile,
                                              agent.options().profile_source)) +

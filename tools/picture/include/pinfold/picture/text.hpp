@@ -46,7 +46,8 @@ enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, 
 [[nodiscard]] std::vector<std::string> cut_to_screen(std::string_view text, std::size_t rows,
                                                      std::size_t columns);
 
-/// Returns "16Gi", "15.6Gi", "512Ki", "0": quantities in the notation of manifests.
+/// Returns "16Gi", "15.6Gi", "323Gi", "0": quantities in the notation of manifests, rounded to
+/// three digits or to whole units. exact_bytes() does not round.
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
 /// Returns "1 socket", "2 sockets".
 [[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
