@@ -201,15 +201,15 @@ CpuSet possible_cpus(const FailedStart& start) {
   return some.empty() || some == all ? first_core(start.machine) : some;
 }
 
-/// Names the first amount in reservedMemory that cannot be read; what was meant is unknown, so
-/// there is nothing to write. nullopt if all can be read.
+/// Names the first amount in reservedMemory that cannot be read, and writes what adds up. nullopt
+/// if all can be read.
 std::optional<StartAdvice> wrong_reservation(const FailedStart& start) {
   for (const MemoryReservation& entry : start.config.reserved_memory) {
     for (const auto& [name, text] : entry.limits) {
       if (Quantity::parse(text)) continue;
       return StartAdvice{fmt::format("reservedMemory: NUMA node {}: {} '{}': {}", entry.numa_node,
                                      printable(name), printable(text), expected_amount(name, text)),
-                         ""};
+                         matching_reservation(start)};
     }
   }
   return std::nullopt;
