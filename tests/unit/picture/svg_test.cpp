@@ -210,6 +210,25 @@ TEST(Svg, LargeMachinesFitASlide) {
   EXPECT_LE(height_of("pack:8 numa:8 core:8 pu:2"), 800);  // 1,024 CPUs
 }
 
+TEST(Svg, LargeMachinesWithManyPodsFitASlide) {
+  for (const char* shape : {"pack:8 numa:8 core:2 pu:2", "pack:64 [numa] core:4 pu:1",
+                            "pack:2 [numa] l3:16 core:8 pu:1", "pack:2 numa:4 l3:2 core:8 pu:2"}) {
+    SvgPanel panel = panel_of(shape);
+    panel.picture.overlay.marks.clear();
+    panel.notes.clear();
+    for (int pod = 0; pod < 60; ++pod) {
+      panel.picture.overlay.entries.push_back({"a", CpuUse::kExclusive,
+                                               "default/pod-" + std::to_string(pod) + "/main",
+                                               CpuSet{pod}, "4Gi on NUMA 0"});
+    }
+    const ptree image = parsed(render_svg("status", {panel}));
+    EXPECT_LE(image.get<int>("svg.<xmlattr>.height"), 720) << shape;
+    for (const Line& line : lines_of(image)) {
+      EXPECT_EQ(line.text.find("…"), std::string::npos) << shape << ": " << line.text;
+    }
+  }
+}
+
 TEST(Svg, NamesCpusOfSmallMachinesAndCaches) {
   const std::string small = render_svg("status", {panel_of("pack:2 [numa] l3:2 core:4 pu:2")});
   EXPECT_NE(small.find(">L3 3</text>"), std::string::npos) << small;

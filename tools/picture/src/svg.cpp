@@ -62,6 +62,7 @@ text { font-family: system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: var(
 
 constexpr int kInside = kWidth - 2 * kMargin;
 constexpr int kLine = 22;
+constexpr int kSlide = 720;  ///< the height of 16:9, which all panels together keep to if they can
 
 /// Breaks words into lines that fit the image.
 std::vector<std::string> wrapped_words(const std::string& text) {
@@ -93,35 +94,93 @@ int draw_sentences(Canvas& canvas, const std::vector<std::string>& sentences, in
   return at - y;
 }
 
-void draw_entry(Canvas& canvas, const Overlay::Entry& entry, int x, int y, int width) {
-  constexpr int kTextAt = 36;
-  const std::string fill = svg::fill_of(entry, canvas.fills);
-  std::string facts = cpus_named(entry.cpus);
-  if (!entry.memory.empty()) facts += " · memory " + entry.memory;
-  canvas.out += fmt::format(
-      "<g class=\"cpu {}\"><rect x=\"{}\" y=\"{}\" width=\"26\" height=\"18\" rx=\"2\"{}/>"
-      "<rect x=\"{}\" y=\"{}\" width=\"26\" height=\"18\" rx=\"2\" class=\"swatch\"/>"
-      "<text x=\"{}\" y=\"{}\" class=\"label note\">{}</text></g>\n",
-      to_string(entry.use), x, y, fill.empty() ? "" : fmt::format(" fill=\"{}\"", fill), x, y,
-      x + 13, y + 14, xml(entry.label));
-  const int most = width - kTextAt - kMargin / 2;
-  const std::string name = svg::shortened(svg::kNote, entry.text, most * 3 / 4);
-  const int rest = most - svg::text_width(svg::kNote, name) - svg::kBetweenTexts;
-  canvas.out +=
-      svg::two_texts_at(x + kTextAt, y + 14, svg::kNote, name, svg::kFacts,
-                        svg::shortened(svg::kFacts, facts, rest), entry.text + ", " + facts);
+/// The form of a legend: small type and more columns for many entries.
+struct LegendForm {
+  svg::Font name;
+  svg::Font facts;
+  int line;
+  int box_width;
+  int box_height;
+  std::size_t columns;
+
+  [[nodiscard]] int text_at() const { return box_width + 10; }
+};
+using Entries = std::vector<const Overlay::Entry*>;
+
+LegendForm legend_form(const Entries& entries) {
+  constexpr std::size_t kMany = 16;
+  constexpr std::size_t kFew = 4;
+  constexpr std::size_t kVeryMany = 40;
+  if (entries.size() <= kMany) {
+    return {svg::kNote, svg::kFacts, kLine, 26, 18, entries.size() > kFew ? 2U : 1U};
+  }
+  LegendForm form{svg::kSmallNote, svg::kTileFacts, 13, 20, 11, 1};
+  int longest = 1;
+  for (const Overlay::Entry* const entry : entries) {
+    longest = std::max(longest, svg::text_width(form.name, entry->text));
+  }
+  const int width = form.text_at() + longest + kMargin / 2;
+  const std::size_t most = entries.size() > kVeryMany ? 8 : 5;
+  form.columns = std::clamp<std::size_t>(static_cast<std::size_t>(kInside / width), 2, most);
+  return form;
 }
 
-int draw_legend(Canvas& canvas, const Overlay& overlay, int y) {
-  const std::size_t count = overlay.entries.size();
-  const std::size_t columns = count > 24 ? 3 : count > 4 ? 2 : 1;
-  const std::size_t rows = (count + columns - 1) / columns;
-  const int width = kInside / static_cast<int>(columns);
-  for (std::size_t i = 0; i < count; ++i) {
-    draw_entry(canvas, overlay.entries[i], kMargin + static_cast<int>(i / rows) * width,
-               y + static_cast<int>(i % rows) * kLine, width);
+/// Draws an entry: its name, and as many whole facts as fit after it. A pointer over it shows all.
+void draw_entry(Canvas& canvas, const Overlay::Entry& entry, const LegendForm& form, int x, int y,
+                int width) {
+  const int text_at = form.text_at();
+  const std::string fill = svg::fill_of(entry, canvas.fills);
+  const std::string cpus = cpus_named(entry.cpus);
+  const std::string all = entry.memory.empty() ? cpus : cpus + " · memory " + entry.memory;
+  canvas.out += fmt::format(
+      "<g class=\"cpu {0}\"><rect x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{4}\" rx=\"2\"{5}/>"
+      "<rect x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{4}\" rx=\"2\" class=\"swatch\"/>"
+      "<text x=\"{6}\" y=\"{7}\" class=\"label {8}\">{9}</text></g>\n",
+      to_string(entry.use), x, y, form.box_width, form.box_height,
+      fill.empty() ? "" : fmt::format(" fill=\"{}\"", fill), x + form.box_width / 2,
+      y + form.box_height - 4 + (form.box_height < kLine / 2 + 4 ? 2 : 0), form.name.css,
+      xml(entry.label));
+  const int most = width - text_at - kMargin / 2;
+  const std::string name = svg::shortened(form.name, entry.text, most);
+  const int rest = most - svg::text_width(form.name, name) - svg::kBetweenTexts;
+  std::string facts;
+  for (const std::string& one : {all, cpus}) {
+    if (facts.empty() && svg::text_width(form.facts, one) <= rest) facts = one;
   }
-  int at = y + static_cast<int>(rows) * kLine;
+  canvas.out += svg::two_texts_at(x + text_at, y + form.box_height - 4, form.name, name, form.facts,
+                                  facts, entry.text + ", " + all);
+}
+
+/// Draws entries in columns, and returns their height.
+int draw_entries(Canvas& canvas, const Entries& entries, const LegendForm& form, int y) {
+  const std::size_t rows = (entries.size() + form.columns - 1) / form.columns;
+  const int width = kInside / static_cast<int>(form.columns);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    draw_entry(canvas, *entries[i], form, kMargin + static_cast<int>(i / rows) * width,
+               y + static_cast<int>(i % rows) * form.line, width);
+  }
+  return static_cast<int>(rows) * form.line;
+}
+
+/// Draws the owners of exclusive CPUs, the other uses of CPUs, which have longer names, and marks.
+int draw_legend(Canvas& canvas, const Overlay& overlay, int y) {
+  constexpr std::size_t kOthersSideBySide = 3;
+  Entries owners;
+  Entries others;
+  for (const Overlay::Entry& entry : overlay.entries) {
+    (entry.use == CpuUse::kExclusive ? owners : others).push_back(&entry);
+  }
+  LegendForm form = legend_form(owners);
+  const bool is_small = form.line < kLine;
+  if (!is_small) {
+    owners.insert(owners.end(), others.begin(), others.end());
+    form = legend_form(owners);
+  }
+  int at = y + draw_entries(canvas, owners, form, y);
+  if (is_small) {
+    form.columns = kOthersSideBySide;
+    at += draw_entries(canvas, others, form, at);
+  }
   for (const Overlay::Mark& mark : overlay.marks) {
     if (mark.cpus.empty()) continue;
     canvas.out += fmt::format("<text x=\"{}\" y=\"{}\" class=\"{} note\">{}</text>\n", kMargin + 10,
@@ -168,10 +227,36 @@ int draw_lines(Canvas& canvas, const std::string& text, int y) {
   return at - y;
 }
 
-int draw_panel(Canvas& canvas, const SvgPanel& panel, int y) {
-  constexpr int kCaption = 30;
+/// Draws what follows the machine: the legend and the sentences.
+int draw_below(Canvas& canvas, const SvgPanel& panel, int y) {
   constexpr std::size_t kColumns = 150;       // of fixed width, in kInside
   constexpr std::size_t kMostDistances = 16;  // NUMA nodes; a table of more would fill the slide
+  int at = y;
+  if (panel.needed) at += draw_needed(canvas, *panel.needed, at);
+  at += draw_legend(canvas, panel.picture.overlay, at);
+  if (!panel.picture.numa.empty()) {
+    at += draw_sentences(canvas, fragmentation(panel.machine, panel.picture), at) + 4;
+  }
+  at += draw_sentences(canvas, panel.notes, at);
+  Picture plain;
+  plain.pci = panel.picture.pci;
+  plain.style.width = kColumns;
+  at += draw_lines(canvas, more_facts(panel.machine, plain, kMostDistances), at);
+  return at - y;
+}
+
+/// Returns how high the drawing of the machine may be: what a panel of `height` leaves after
+/// `above` it and the legend and sentences below it.
+int height_of_drawing(const SvgPanel& panel, int height, int above) {
+  constexpr int kLeast = 200;  // a lower one shows nothing
+  constexpr int kMost = 530;
+  Canvas measured;
+  return std::clamp(height - above - draw_below(measured, panel, 0) - kMargin, kLeast, kMost);
+}
+
+/// `height`: of the panel, if it has not much more to show.
+int draw_panel(Canvas& canvas, const SvgPanel& panel, int y, int height) {
+  constexpr int kCaption = 30;
   int at = y;
   if (!panel.caption.empty()) {
     canvas.out += text_at(kMargin, at + 18, svg::kCaption,
@@ -185,17 +270,9 @@ int draw_panel(Canvas& canvas, const SvgPanel& panel, int y) {
   if (const std::string kinds = core_kinds(panel.machine); !kinds.empty()) {
     at += draw_sentences(canvas, {kinds}, at - kLine / 3);
   }
-  at += svg::NodeDrawing(panel.machine, panel.picture).draw(canvas, at);
-  if (panel.needed) at += draw_needed(canvas, *panel.needed, at);
-  at += draw_legend(canvas, panel.picture.overlay, at);
-  if (!panel.picture.numa.empty()) {
-    at += draw_sentences(canvas, fragmentation(panel.machine, panel.picture), at) + 4;
-  }
-  at += draw_sentences(canvas, panel.notes, at);
-  Picture plain;
-  plain.pci = panel.picture.pci;
-  plain.style.width = kColumns;
-  at += draw_lines(canvas, more_facts(panel.machine, plain, kMostDistances), at);
+  const int most = height_of_drawing(panel, height, at - y);
+  at += svg::NodeDrawing(panel.machine, panel.picture, most).draw(canvas, at);
+  at += draw_below(canvas, panel, at);
   return at - y + kMargin;
 }
 
@@ -223,8 +300,9 @@ std::string render_svg(const std::string& title, const std::vector<SvgPanel>& pa
       text_at(kMargin, kMargin + 20, svg::kTitle, svg::shortened(svg::kTitle, title, kInside));
   std::string description;
   int y = kMargin + kTitleHeight;
+  const int height = (kSlide - y) / std::max(1, static_cast<int>(panels.size()));
   for (const SvgPanel& panel : panels) {
-    y += draw_panel(canvas, panel, y);
+    y += draw_panel(canvas, panel, y, height);
     description += described(panel);
   }
   return fmt::format(

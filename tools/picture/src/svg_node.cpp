@@ -13,8 +13,6 @@
 namespace pinfold::tools::svg {
 namespace {
 
-constexpr int kMostHeight =
-    530;  // with the title, a short legend and its sentences: a slide of 16:9
 constexpr int kMostOuters = 16;  // side by side
 constexpr int kMostInners = 8;
 constexpr int kMostThreads = 4;  // in a column or row of a core
@@ -121,9 +119,10 @@ std::vector<Scene::Cache> all_caches(const Scene::Outer& outer) {
 
 }  // namespace
 
-NodeDrawing::NodeDrawing(const Machine& machine, const Picture& picture)
+NodeDrawing::NodeDrawing(const Machine& machine, const Picture& picture, int most_height)
     : machine_(machine),
       picture_(picture),
+      most_height_(most_height),
       scene_(make_scene(machine, lay_out(machine))),
       threads_(most_threads(machine)),
       free_(free_by_numa(machine, picture.overlay)),
@@ -134,7 +133,7 @@ Arrangement NodeDrawing::choose_arrangement() const {
   for (const Form& form : kForms) {
     const auto found = lowest(form);
     if (found && (!best || found->first < best->first)) best = found;
-    if (best && best->first <= kMostHeight) break;
+    if (best && best->first <= most_height_) break;
   }
   return best ? best->second : Arrangement{kForms.back()};
 }

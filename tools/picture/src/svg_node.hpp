@@ -27,10 +27,11 @@ struct Arrangement {
 
 /// Draws sockets, NUMA nodes, caches and cores, in as much detail as fits a slide. How it works:
 /// it tries the forms from the most detailed one down, each with every number of boxes side by
-/// side, and takes the first form whose lowest drawing is not higher than kMostHeight.
+/// side, and takes the first form whose lowest drawing is not higher than it may be.
 class NodeDrawing {
  public:
-  NodeDrawing(const Machine& machine, const Picture& picture);
+  /// `most_height`: of the drawing, if a form is as low.
+  NodeDrawing(const Machine& machine, const Picture& picture, int most_height);
 
   /// Draws the node from `y` down, and returns the height.
   int draw(Canvas& canvas, int y) const;
@@ -68,6 +69,7 @@ class NodeDrawing {
 
   const Machine& machine_;
   const Picture& picture_;
+  int most_height_;
   Scene scene_;
   int threads_;                    ///< of the core with the most
   std::vector<std::size_t> free_;  ///< CPUs of each NUMA node, by position

@@ -40,8 +40,8 @@ std::string two_texts_at(int x, int y, const Font& font, std::string_view text,
 
 std::string font_rules() {
   std::string rules;
-  for (const Font& font :
-       {kTitle, kCaption, kOuter, kInner, kTile, kSubtitle, kFacts, kTileFacts, kNote, kMono}) {
+  for (const Font& font : {kTitle, kCaption, kOuter, kInner, kTile, kSubtitle, kFacts, kTileFacts,
+                           kNote, kSmallNote, kMono}) {
     rules += fmt::format(".{} {{ font-size: {}px; font-weight: {}; }}\n", font.css, font.size,
                          font.is_bold ? 600 : 400);
   }

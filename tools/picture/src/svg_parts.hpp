@@ -30,6 +30,7 @@ inline constexpr Font kSubtitle{"subtitle", 15, false};
 inline constexpr Font kFacts{"facts", 13, false};
 inline constexpr Font kTileFacts{"tilefacts", 10.5, false};
 inline constexpr Font kNote{"note", 15, false};
+inline constexpr Font kSmallNote{"smallnote", 11.5, false};
 inline constexpr Font kMono{"mono", 13, false};
 /// Returns the rules of the style sheet for all fonts.
 [[nodiscard]] std::string font_rules();
