@@ -12,6 +12,7 @@
 #include "outcome.hpp"
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/api/validation.hpp"
+#include "reservations.hpp"
 #include "summary.hpp"
 #include "table.hpp"
 #include "trials.hpp"
@@ -20,17 +21,23 @@
 namespace pinfold::explain_detail {
 namespace {
 
-/// Whether memory that a container does not set may be filled in: any amount makes it Guaranteed.
-enum class Memory { kAsSet, kExample };
+/// Whether amounts that a container does not set may be filled in: any amount makes it Guaranteed.
+enum class UnsetAmounts { kStay, kExample };
+/// Whether a fraction of pod-level CPUs is rounded up, which the managers need to divide them.
+enum class PodCpus { kAsSet, kWhole };
 
-constexpr Quantity kExampleMemory = Quantity::bytes(std::int64_t{1} << 30U);
+constexpr Quantity kWorkerMemory = Quantity::bytes(std::int64_t{1} << 30U);
+constexpr Quantity kSidecarMemory = Quantity::bytes(std::int64_t{64} << 20U);
+constexpr Quantity kSidecarCpu = Quantity::milli(100);
+constexpr std::int64_t kMilliPerCpu = 1000;
 
-/// Makes requests and limits of CPU and memory equal; false if an amount is missing.
-bool equalize(Resources& resources, Memory memory) {
+/// Makes requests and limits of CPU and memory equal; false if an amount is missing. `examples`:
+/// the amounts to fill in.
+bool equalize(Resources& resources, const ResourceList& examples) {
   for (const std::string name : {"cpu", "memory"}) {
     const Quantity limit = amount_of(resources.limits, name);
     Quantity amount = limit.is_zero() ? amount_of(resources.requests, name) : limit;
-    if (amount.is_zero() && name == "memory" && memory == Memory::kExample) amount = kExampleMemory;
+    if (amount.is_zero()) amount = amount_of(examples, name);
     if (amount.is_zero()) return false;
     resources.requests[name] = amount;
     resources.limits[name] = amount;
@@ -38,20 +45,69 @@ bool equalize(Resources& resources, Memory memory) {
   return true;
 }
 
-/// Rounds the CPUs of a container with more than one up to a whole number.
+/// Rounds the CPUs of a container or pod with more than one up to a whole number.
 void round_up(Resources& resources) {
   const Quantity cpu = amount_of(resources.limits, "cpu");
-  if (cpu.is_whole() || cpu.milli_value() < 1000) return;
+  if (cpu.is_whole() || cpu.milli_value() < kMilliPerCpu) return;
   const Quantity whole = Quantity::of(cpu.value(), Quantity::Format::kDecimalSi);
   resources.requests["cpu"] = whole;
   resources.limits["cpu"] = whole;
 }
 
+/// Returns the larger of a container's request and limit of CPUs.
+Quantity cpus_of(const Container& container) {
+  return std::max(amount_of(container.resources.limits, "cpu"),
+                  amount_of(container.resources.requests, "cpu"));
+}
+
+/// Returns the first application container if no container has a CPU, so that one can have some.
+const Container* first_worker(const PodSpec& pod) {
+  const auto has_cpu = [](const Container& container) {
+    return cpus_of(container).milli_value() >= kMilliPerCpu;
+  };
+  if (std::any_of(pod.containers.begin(), pod.containers.end(), has_cpu)) return nullptr;
+  const auto worker =
+      std::find_if(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
+        return container.kind == ContainerKind::kApp && cpus_of(container).is_zero();
+      });
+  return worker == pod.containers.end() ? nullptr : &*worker;
+}
+
+/// Returns amounts for what a container of a pod does not set: one CPU, or what the pod as a whole
+/// has left, for the first container if no other has any; little for the others.
+ResourceList examples_for(const PodSpec& pod, const Container& container) {
+  const bool is_worker = &container == first_worker(pod);
+  ResourceList examples;
+  examples["cpu"] = is_worker ? Quantity::of(1, Quantity::Format::kDecimalSi) : kSidecarCpu;
+  const bool has_cpu = is_worker || cpus_of(container).milli_value() >= kMilliPerCpu;
+  examples["memory"] = has_cpu ? kWorkerMemory : kSidecarMemory;
+  if (!pod.resources || !is_worker) return examples;
+  for (const char* const name : {"cpu", "memory"}) {
+    Quantity left = amount_of(pod.resources->limits, name);
+    for (const Container& other : pod.containers) {
+      left -= amount_of(other.resources.limits, name);
+    }
+    if (left.sign() > 0) examples[name] = left;
+  }
+  return examples;
+}
+
 /// Returns the pod as it would have to be for most of its containers to get exclusive CPUs.
-std::optional<PodSpec> made_guaranteed(PodSpec pod, Memory memory) {
-  if (pod.resources && !equalize(*pod.resources, Memory::kAsSet)) return std::nullopt;
-  for (Container& container : pod.containers) {
-    const bool is_equal = equalize(container.resources, memory);
+std::optional<PodSpec> made_guaranteed(const PodSpec& before, UnsetAmounts unset,
+                                       PodCpus pod_cpus) {
+  PodSpec pod = before;
+  if (pod.resources) {
+    if (!equalize(*pod.resources, {})) return std::nullopt;
+    if (pod_cpus == PodCpus::kWhole) round_up(*pod.resources);
+  }
+  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
+    Container& container = pod.containers[i];
+    // Containers of a pod with pod-level resources need no amounts: only one is worth exclusive
+    // CPUs.
+    const bool fills = unset == UnsetAmounts::kExample &&
+                       (!pod.resources || &before.containers[i] == first_worker(before));
+    const bool is_equal = equalize(
+        container.resources, fills ? examples_for(before, before.containers[i]) : ResourceList());
     if (!is_equal && !pod.resources) return std::nullopt;
     if (is_equal) round_up(container.resources);
   }
@@ -100,7 +156,7 @@ std::vector<std::string> differences(const PodSpec& before, const PodSpec& after
 
 /// Returns whether the CPU manager has exclusive CPUs for a container, if there are enough.
 bool gets_exclusive_cpus(const Node& node, const PodSpec& pod, const Container& container) {
-  return is_manageable(node.gates(), pod) &&
+  return is_manageable(node.gates(), pod) && node.cpu().is_static() &&
          node.cpu().guaranteed_cpus(PodView(pod), container) > 0;
 }
 
@@ -112,12 +168,14 @@ class ExclusiveSearch {
 
   [[nodiscard]] ExclusiveAdvice run() {
     std::optional<PodSpec> last;
-    for (const Memory memory : {Memory::kAsSet, Memory::kExample}) {
-      const auto other = made_guaranteed(pod_, memory);
-      if (!other || other == last || !find_violations(*other).empty()) continue;
-      last = other;
-      auto remedies = found(*other);
-      if (!remedies.empty()) return {std::move(remedies), std::move(notes_)};
+    for (const UnsetAmounts unset : {UnsetAmounts::kStay, UnsetAmounts::kExample}) {
+      for (const PodCpus pod_cpus : {PodCpus::kAsSet, PodCpus::kWhole}) {
+        const auto other = made_guaranteed(pod_, unset, pod_cpus);
+        if (!other || other == last || !find_violations(*other).empty()) continue;
+        last = other;
+        auto remedies = found(*other);
+        if (!remedies.empty()) return {std::move(remedies), std::move(notes_)};
+      }
     }
     return {{}, std::move(notes_)};
   }
@@ -128,8 +186,8 @@ class ExclusiveSearch {
     const auto add = [&](std::optional<Remedy> remedy) {
       if (remedy) remedies.push_back(*std::move(remedy));
     };
-    if (!is_manageable(node_.gates(), other)) {
-      add(with_feature_gate(other));
+    if (!is_manageable(node_.gates(), other) || !node_.cpu().is_static()) {
+      add(with_settings(other));
     } else if (other != pod_) {
       add(tried(node_, state_, other, ""));
       if (remedies.empty()) remedies = of_rejected(other);
@@ -192,20 +250,52 @@ class ExclusiveSearch {
     return all;
   }
 
-  /// Tries the pod on a node that divides pod-level resources among containers.
-  [[nodiscard]] std::optional<Remedy> with_feature_gate(const PodSpec& other) const {
+  /// Tries the pod on a node whose CPU manager assigns exclusive CPUs, and that divides pod-level
+  /// resources among containers if the pod has any.
+  [[nodiscard]] std::optional<Remedy> with_settings(const PodSpec& other) const {
     if (!node_.providers().empty()) return std::nullopt;  // the providers belong to this node
-    Config config = node_.config();
-    config.feature_gates["PodLevelResourceManagers"] = true;
-    const auto node = Node::make(node_.machine(), config);
-    NodeState state = state_;
-    if (!node || !node->cpu().start(state.cpu) || !node->memory().start(state.memory)) {
-      return std::nullopt;
+    Setting setting{"", node_.config()};
+    std::vector<std::string> changes;
+    if (!node_.cpu().is_static()) add_static_policy(setting.config, changes);
+    if (other.has_pod_level_resources()) {
+      for (const char* const gate : {"PodLevelResources", "PodLevelResourceManagers"}) {
+        const bool is_on = gate == std::string_view("PodLevelResources")
+                               ? node_.gates().pod_level_resources
+                               : node_.gates().pod_level_resource_managers;
+        if (is_on) continue;
+        setting.config.feature_gates[gate] = true;
+        changes.push_back(fmt::format("featureGates: {} false -> true", gate));
+      }
     }
-    auto remedy =
-        tried(*node, state, other, "featureGates: PodLevelResourceManagers false -> true");
-    if (remedy) remedy->config = std::move(config);
+    const auto node = Node::make(node_.machine(), setting.config);
+    if (!node) return std::nullopt;
+    setting.text = listed(changes);
+    const auto state = under(*node, setting);
+    if (!state) return std::nullopt;
+    auto remedy = tried(*node, *state, other, setting.text);
+    if (remedy) remedy->config = std::move(setting.config);
     return remedy;
+  }
+
+  /// Changes the policy of the CPU manager, which needs reserved CPUs: those that are reserved now,
+  /// else the first core.
+  void add_static_policy(Config& config, std::vector<std::string>& changes) const {
+    changes.push_back(fmt::format("cpuManagerPolicy: {} -> static", config.cpu_manager_policy));
+    config.cpu_manager_policy = "static";
+    const auto& cores = node_.machine().cores();
+    if (Node::make(node_.machine(), config) || cores.size() < 2) return;
+    config.reserved_system_cpus = cores.front().cpus.to_string();
+    changes.push_back(fmt::format("reservedSystemCPUs: none -> {}", config.reserved_system_cpus));
+  }
+
+  /// Returns the state of a node with another configuration, with every pod that runs now.
+  [[nodiscard]] std::optional<NodeState> under(const Node& node, Setting& setting) const {
+    NodeState state = state_;
+    const bool keeps_policy = node_.cpu().is_static() == node.cpu().is_static();
+    if (keeps_policy && node.cpu().start(state.cpu) && node.memory().start(state.memory)) {
+      return state;
+    }
+    return reconfigured(node_, state_, node, setting);
   }
 
   /// Lowers requests of a pod that is rejected once it is Guaranteed, or removes pods in its way,
@@ -249,7 +339,7 @@ class ExclusiveSearch {
 
 ExclusiveAdvice ways_to_exclusive_cpus(const Node& node, const NodeState& state,
                                        const PodSpec& pod) {
-  return node.cpu().is_static() ? ExclusiveSearch(node, state, pod).run() : ExclusiveAdvice{};
+  return ExclusiveSearch(node, state, pod).run();
 }
 
 }  // namespace pinfold::explain_detail

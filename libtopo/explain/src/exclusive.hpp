@@ -15,9 +15,10 @@ struct ExclusiveAdvice {
 };
 
 /// Returns a change of an admitted pod's requests and limits with which more of its containers get
-/// exclusive CPUs: equal requests and limits everywhere, and whole CPUs; if it is rejected then, a
-/// smaller request as well, or the pods that have to be removed; and for pod-level resources the
-/// feature gate, if it is off. Nothing if no container would gain any. `state`: without the pod.
+/// exclusive CPUs: equal requests and limits everywhere, with examples for those that are not set,
+/// and whole CPUs; if it is rejected then, a smaller request as well, or the pods that have to be
+/// removed; the policy static, if it is none; and for pod-level resources the feature gates, if
+/// they are off. Nothing if no container would gain any. `state`: without the pod.
 [[nodiscard]] ExclusiveAdvice ways_to_exclusive_cpus(const Node& node, const NodeState& state,
                                                      const PodSpec& pod);
 

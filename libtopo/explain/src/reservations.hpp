@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@ struct Setting {
   std::string text;  ///< "topologyManagerScope: container -> pod (...)"
   Config config;
 };
+
+/// Returns the state of a node with another configuration after a reconfiguration that loses
+/// nothing; the text of the setting then says that it needs one. nullopt if something would be
+/// lost.
+[[nodiscard]] std::optional<NodeState> reconfigured(const Node& from, const NodeState& state,
+                                                    const Node& to, Setting& setting);
 
 /// Returns configurations that reserve CPUs or memory for the system on other NUMA nodes, or
 /// reserve less: by as much as the pod lacks. The change that leaves the system as much comes

@@ -112,20 +112,6 @@ bool has_other_files(const Failure& failure, const Node& node) {
   return is_other && (!state.cpu.assignments.empty() || !state.memory.assignments.empty());
 }
 
-/// Returns the result of a reconfiguration without a loss; `setting` then says so.
-std::optional<NodeState> reconfigured(const Failure& failure, const Node& node, Setting& setting) {
-  PlanOptions options;
-  options.steps = kMoveSteps;
-  options.checks = AdmissionChecks::kManagersAndRequests;
-  auto plan = plan_reconfiguration(failure.node, failure.state, node, options);
-  const bool keeps_all = plan && plan->evicted.empty() && plan->cost.pods_against_rules == 0 &&
-                         plan->short_of_requests.empty();
-  if (!keeps_all) return std::nullopt;
-  setting.text +=
-      "; apply it with 'pinfold reconfigure', as a restart would refuse the present state";
-  return std::move(plan->next);
-}
-
 /// Tries settings in turn until there are enough remedies.
 class SettingSearch {
  public:
@@ -155,7 +141,7 @@ class SettingSearch {
       if (has_other_files(failure_, *node)) setting.text += kReadAgain;
       return true;
     }
-    auto next = reconfigured(failure_, *node, setting);
+    auto next = reconfigured(failure_.node, failure_.state, *node, setting);
     return next && trials_.admits(*node, *std::move(next), failure_.pod);
   }
 
@@ -182,6 +168,20 @@ std::vector<Remedy> more_and_smaller(const Failure& failure, Trials& trials) {
 }
 
 }  // namespace
+
+std::optional<NodeState> reconfigured(const Node& from, const NodeState& state, const Node& to,
+                                      Setting& setting) {
+  PlanOptions options;
+  options.steps = kMoveSteps;
+  options.checks = AdmissionChecks::kManagersAndRequests;
+  auto plan = plan_reconfiguration(from, state, to, options);
+  const bool keeps_all = plan && plan->evicted.empty() && plan->cost.pods_against_rules == 0 &&
+                         plan->short_of_requests.empty();
+  if (!keeps_all) return std::nullopt;
+  setting.text +=
+      "; apply it with 'pinfold reconfigure', as a restart would refuse the present state";
+  return std::move(plan->next);
+}
 
 Setting more_pods(const Failure& failure) {
   const Config& config = failure.node.config();
