@@ -20,16 +20,18 @@ namespace pinfold::test {
 namespace {
 
 constexpr const char* kGpu = "example.com/gpu";
+constexpr const char* kPages = "hugepages-1Gi";
 
 bool admits(const Node& node, const NodeState& state, const PodSpec& pod) {
   return std::holds_alternative<Admitted>(
       decide(node, state, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests));
 }
 
-/// One to three NUMA nodes of one socket each, with one or two threads a core.
+/// One to four NUMA nodes of one socket each, with one or two threads a core; some with huge pages.
 Machine any_machine() {
-  const int numa_nodes = draw(1, 3);
-  const int cores = draw(2, 5);
+  const int numa_nodes = draw(1, 4);
+  const int cores = draw(2, numa_nodes == 4 ? 3 : 5);
+  const bool has_pages = draw(0, 2) == 0;
   const int threads = draw(1, 2);
   MachineDescription description;
   int id = 0;
@@ -44,6 +46,7 @@ Machine any_machine() {
     NumaNode node;
     node.id = NumaId{numa};
     node.memory = static_cast<std::uint64_t>(draw(4, 12)) << 30U;
+    if (has_pages) node.hugepages[kPages] = static_cast<std::uint64_t>(draw(0, 2)) << 30U;
     description.numa_nodes.push_back(node);
     for (int gpu = draw(0, 2); gpu > 0; --gpu) {
       const bool has_topology = draw(0, 3) != 0;
@@ -55,6 +58,37 @@ Machine any_machine() {
   return Machine::make(std::move(description)).value();
 }
 
+/// Reserves one or two CPUs anywhere, and memory also by eviction and on the last NUMA node.
+void reserve_any(const Machine& machine, Config& config) {
+  const int cpus = static_cast<int>(machine.cpus().size());
+  CpuSet reserved{draw(0, cpus - 1)};
+  reserved.insert(CpuId{draw(0, cpus - 1)});
+  constexpr int kFew = 3;
+  if (cpus > kFew && draw(0, 1) == 1) config.reserved_system_cpus = reserved.to_string();
+  if (draw(0, 1) == 0) return;
+  (*config.eviction_hard)["memory.available"] = "100Mi";
+  if (config.reserved_memory.empty()) return;
+  const int last = machine.numa_count() - 1;
+  if (last > 0 && draw(0, 1) == 1) {
+    config.reserved_memory.push_back({last, {{"memory", "100Mi"}}});
+  } else {
+    config.reserved_memory.front().limits["memory"] = "1124Mi";
+  }
+}
+
+/// Adds options of the CPU manager that go together.
+void add_any_options(const Machine& machine, Config& config) {
+  config.feature_gates["CPUManagerPolicyAlphaOptions"] = true;
+  for (const char* const option :
+       {"distribute-cpus-across-numa", "align-by-socket", "strict-cpu-reservation",
+        "prefer-align-cpus-by-uncorecache", "distribute-cpus-across-cores"}) {
+    if (draw(0, 5) != 0) continue;
+    Config more = config;
+    more.cpu_manager_policy_options[option] = "true";
+    if (Node::make(machine, more)) config = std::move(more);
+  }
+}
+
 Config any_config(const Machine& machine) {
   Config config =
       aligning_config(std::string(kTopologyPolicyNames[static_cast<std::size_t>(draw(0, 3))]),
@@ -62,11 +96,13 @@ Config any_config(const Machine& machine) {
   config.profile = kProfiles[static_cast<std::size_t>(draw(0, 3))];
   config.feature_gates["PodLevelResourceManagers"] = draw(0, 1) == 1;
   if (draw(0, 2) != 0) config = with_memory_manager(std::move(config));
+  reserve_any(machine, config);
   if (draw(0, 4) == 0) {
     config.cpu_manager_policy = "none";
   } else if (machine.cpus_per_core() > 1 && draw(0, 1) == 1) {
     config.cpu_manager_policy_options["full-pcpus-only"] = "true";
   }
+  if (config.cpu_manager_policy == "static") add_any_options(machine, config);
   return config;
 }
 
@@ -78,7 +114,7 @@ Node any_node() {
   return *std::move(node);
 }
 
-/// Returns a pod with devices in some containers.
+/// Returns a pod with devices and huge pages in some containers.
 PodSpec any_wanted_pod() {
   PodSpec pod = any_pod("wanted");
   for (Container& container : pod.containers) {
@@ -86,6 +122,12 @@ PodSpec any_wanted_pod() {
     const Quantity count = Quantity::of(draw(1, 2), Quantity::Format::kDecimalSi);
     container.resources.limits[kGpu] = count;
     container.resources.requests[kGpu] = count;
+  }
+  for (Container& container : pod.containers) {
+    if (!container.resources.limits.contains("memory") || draw(0, 4) != 0) continue;
+    const Quantity pages = Quantity::bytes(std::int64_t{draw(1, 3)} << 30U);
+    container.resources.limits[kPages] = pages;
+    container.resources.requests[kPages] = pages;
   }
   return pod;
 }
@@ -194,16 +236,37 @@ std::vector<Resources*> all_resources(PodSpec& pod) {
   return all;
 }
 
-/// CPUs and devices one by one, memory by 256Mi, the largest first.
+/// Returns by how much an amount is changed: memory by 256Mi, huge pages by one page.
+std::int64_t step_of(const std::string& resource) {
+  if (!is_memory_resource(resource)) return 1;
+  return std::int64_t{resource == kPages ? 1024 : 256} << 20U;
+}
+
+/// CPUs and devices one by one, memory in steps, the largest first.
 std::vector<Quantity> smaller_amounts(const std::string& resource, const Quantity& from) {
-  constexpr std::int64_t kStep = std::int64_t{256} << 20U;
+  const std::int64_t step = step_of(resource);
   const bool is_memory = is_memory_resource(resource);
   std::vector<Quantity> all;
   if (!is_memory && !from.is_whole()) return all;
-  for (std::int64_t left = is_memory ? (from.value() - 1) / kStep : from.value() - 1; left > 0;
+  for (std::int64_t left = is_memory ? (from.value() - 1) / step : from.value() - 1; left > 0;
        --left) {
-    all.push_back(is_memory ? Quantity::bytes(left * kStep)
+    all.push_back(is_memory ? Quantity::bytes(left * step)
                             : Quantity::of(left, Quantity::Format::kDecimalSi));
+  }
+  return all;
+}
+
+/// The next larger amounts, the nearest first: CPUs, devices and memory of which there is as much.
+std::vector<Quantity> larger_amounts(const Machine& machine, const std::string& resource,
+                                     const Quantity& from) {
+  std::vector<Quantity> all;
+  if (resource == kPages || !from.is_whole()) return all;
+  const bool is_memory = is_memory_resource(resource);
+  const std::int64_t step = step_of(resource);
+  const std::int64_t most = is_memory ? static_cast<std::int64_t>(machine.memory())
+                                      : static_cast<std::int64_t>(machine.cpus().size());
+  for (std::int64_t to = from.value() / step * step + step; to <= most; to += step) {
+    all.push_back(is_memory ? Quantity::bytes(to) : Quantity::of(to, Quantity::Format::kDecimalSi));
   }
   return all;
 }
@@ -212,7 +275,7 @@ double size_of_change(const Quantity& from, const Quantity& to) {
   return std::abs(static_cast<double>((to - from).nano())) / static_cast<double>(from.nano());
 }
 
-/// Tries all smaller amounts of each single request, by brute force.
+/// Tries all smaller and larger amounts of each single request, by brute force.
 std::optional<double> smallest_single_change(const Node& node, const NodeState& state,
                                              const PodSpec& pod) {
   const bool is_valid = find_violations(pod).empty();
@@ -221,9 +284,11 @@ std::optional<double> smallest_single_change(const Node& node, const NodeState& 
   for (Resources* const resources : all_resources(copy)) {
     const Resources original = *resources;
     for (const auto& [name, from] : original.requests) {
-      for (const Quantity& to : smaller_amounts(name, from)) {
+      std::vector<Quantity> amounts = smaller_amounts(name, from);
+      for (const Quantity& to : larger_amounts(node.machine(), name, from)) amounts.push_back(to);
+      for (const Quantity& to : amounts) {
         const double size = size_of_change(from, to);
-        if (smallest && size >= *smallest) break;
+        if (smallest && size >= *smallest) continue;
         if (original.limits.contains(name) && original.limits.at(name) == from) {
           resources->limits[name] = to;
         }
@@ -237,18 +302,18 @@ std::optional<double> smallest_single_change(const Node& node, const NodeState& 
   return smallest;
 }
 
-/// Returns the size of the only change of a request between two pods; nullopt if several changed.
-std::optional<double> size_of_single_change(PodSpec before, PodSpec after) {
-  std::vector<double> sizes;
+/// Returns the size of the changes of requests between two pods.
+double size_of_changes(PodSpec before, PodSpec after) {
+  double sum = 0;
   const auto old = all_resources(before);
   const auto now = all_resources(after);
   for (std::size_t i = 0; i < old.size(); ++i) {
     for (const auto& [name, from] : old[i]->requests) {
       const Quantity to = amount_of(now[i]->requests, name);
-      if (to != from) sizes.push_back(size_of_change(from, to));
+      if (to != from) sum += size_of_change(from, to);
     }
   }
-  return sizes.size() == 1 ? std::optional(sizes.front()) : std::nullopt;
+  return sum;
 }
 
 /// Calls `check` for four rejected pods, or fewer if the node has much room.
@@ -279,8 +344,8 @@ void check_smallest_request(const Node& node, const NodeState& state, const PodS
   for (const Remedy& remedy : find_remedies(node, state, pod)) {
     if (remedy.kind != Remedy::Kind::kRequest || is_additional(remedy)) continue;
     RC_LOG() << remedy.text << "\n";
-    const auto size = size_of_single_change(pod, remedy.pod.value());
-    if (size && (!named || *size < *named)) named = size;
+    const double size = size_of_changes(pod, remedy.pod.value());
+    if (!named || size < *named) named = size;
   }
   if (!smallest) return;
   RC_LOG() << "brute force: " << *smallest << "\n";
@@ -350,6 +415,52 @@ void check_claims(const Node& node, const NodeState& state, const PodSpec& pod) 
 }
 
 RC_GTEST_PROP(Explain, NothingHelpsIfItIsSaid, ()) { for_rejections(check_claims); }
+
+/// Returns how many containers of an active pod have exclusive CPUs.
+std::size_t count_exclusive(const Node& node, const NodeState& state, const PodUid& uid) {
+  const auto all = all_container_resources(node, state, *state.find(uid));
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const ContainerResources& container) {
+        return container.isolation == Isolation::kContainer;
+      }));
+}
+
+/// Applies the way to exclusive CPUs: the configuration, then the removal of pods, then the pod.
+void check_exclusive(const Node& node, const NodeState& state, const PodSpec& pod,
+                     const Remedy& remedy) {
+  RC_LOG() << remedy.text << "\n";
+  const Decision now =
+      decide(node, state, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
+  const std::size_t before = count_exclusive(node, std::get<Admitted>(now).next, pod.uid);
+  const Node after = remedy.config ? Node::make(node.machine(), *remedy.config).value()
+                                   : Node::make(node.machine(), node.config()).value();
+  NodeState started = release_stale(node, state);
+  const bool is_same_policy = after.cpu().is_static() == node.cpu().is_static();
+  if (!is_same_policy || !after.cpu().start(started.cpu) || !after.memory().start(started.memory)) {
+    const PlanOptions options{false, kMoveSteps, AdmissionChecks::kManagersAndRequests};
+    auto plan = plan_reconfiguration(node, release_stale(node, state), after, options).value();
+    RC_ASSERT(plan.evicted.empty());
+    started = std::move(plan.next);
+  }
+  const Decision then = decide(after, without(after, started, remedy.pods), remedy.pod.value(),
+                               nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
+  const auto* const admitted = std::get_if<Admitted>(&then);
+  RC_ASSERT(admitted != nullptr);
+  RC_ASSERT(count_exclusive(after, admitted->next, pod.uid) > before);
+}
+
+RC_GTEST_PROP(Explain, EachWayToExclusiveCpusGivesSome, ()) {
+  const Node node = any_node();
+  const NodeState state = any_state(node);
+  for (int i = 0; i < 4; ++i) {
+    const PodSpec pod = any_wanted_pod();
+    if (!admits(node, state, pod)) continue;
+    log(node, state, pod);
+    for (const Remedy& remedy : explain(node, state, pod).remedies) {
+      check_exclusive(node, state, pod, remedy);
+    }
+  }
+}
 
 RC_GTEST_PROP(Explain, EachRemedyOfARejectionAdmitsThePod, ()) {
   const Node node = any_node();

@@ -152,6 +152,48 @@ std::vector<std::string> about_core_kinds(const Machine& machine, const Explanat
   return notes;
 }
 
+/// Returns the sentence on CPUs of a slower kind of core that a container has although as many of a
+/// faster one are free; "" if there is nothing to say. The fastest kind is the first.
+std::string about_faster_kind(const Machine& machine, const CpuSet& has, const CpuSet& free,
+                              const std::string& container) {
+  const auto& kinds = machine.description().core_kinds;
+  if (!kinds) return "";
+  const CoreKind* faster = nullptr;
+  for (const CoreKind& kind : *kinds) {
+    if (kind.cpus.contains_all(has) && faster != nullptr) {
+      const CpuSet left = faster->cpus & free;
+      return fmt::format(
+          "Container {} has CPUs of the kind {} although {} of the kind {} {} free: the CPU "
+          "manager does not distinguish kinds of cores, and of equal places it takes the cores "
+          "with the fewest free CPUs first, then those with the lowest numbers",
+          container, kind.name, cpus_named(left), faster->name, left.size() == 1 ? "is" : "are");
+    }
+    const bool has_enough = (kind.cpus & free).size() >= has.size();
+    if (has_enough && faster == nullptr) faster = &kind;
+  }
+  return "";
+}
+
+/// Notes for each container whose exclusive CPUs are all of one kind that CPUs of another were
+/// free. `state`: before the admission.
+std::vector<std::string> about_kinds_passed_over(const Node& node, const NodeState& state,
+                                                 const Explanation& explanation) {
+  std::vector<std::string> notes;
+  CpuSet free = state.cpu.default_set - node.cpu().reserved();
+  for (const ContainerExplanation& container : explanation.containers) {
+    if (container.resources.isolation == Isolation::kContainer) {
+      free -= container.resources.cpuset_cpus;
+    }
+  }
+  for (const ContainerExplanation& container : explanation.containers) {
+    const ContainerResources& has = container.resources;
+    if (has.isolation != Isolation::kContainer) continue;
+    std::string note = about_faster_kind(node.machine(), has.cpuset_cpus, free, has.name);
+    if (!note.empty()) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
 /// Notes that an active pod which is decided with other amounts can be resized instead.
 std::vector<std::string> about_resizes(const Node& node, const NodeState& state,
                                        const PodSpec& pod) {
@@ -188,6 +230,9 @@ Explanation explain(const Node& node, const NodeState& state, const PodSpec& pod
   }
   for (std::string& note : about_reserved_cpus(node, out)) out.notes.push_back(std::move(note));
   for (std::string& note : about_core_kinds(node.machine(), out)) {
+    out.notes.push_back(std::move(note));
+  }
+  for (std::string& note : about_kinds_passed_over(node, current, out)) {
     out.notes.push_back(std::move(note));
   }
   for (std::string& note : about_resizes(node, state, pod)) out.notes.push_back(std::move(note));

@@ -133,6 +133,18 @@ std::vector<Quantity> smaller_numbers(const Failure& failure, const Quantity& fr
   return all;
 }
 
+/// Returns an amount; under full-pcpus-only also the next numbers of CPUs, one of which is of whole
+/// cores.
+std::vector<Quantity> whole_cores_from(const Failure& failure, const std::string& resource,
+                                       const Quantity& first) {
+  std::vector<Quantity> all = {first};
+  if (resource != "cpu" || !failure.node.cpu().options().full_pcpus_only) return all;
+  for (int i = 1; i < failure.node.machine().cpus_per_core(); ++i) {
+    all.push_back(whole(first.value() + i));
+  }
+  return all;
+}
+
 /// Returns the smallest amount that needs as many NUMA nodes as another resource does: the policy
 /// restricted aligns an object only if all its resources need equally many.
 std::vector<Quantity> amount_on_as_many_nodes(const Failure& failure, const Target& target,
@@ -156,7 +168,8 @@ std::vector<Quantity> amount_on_as_many_nodes(const Failure& failure, const Targ
       more += capacities[static_cast<std::size_t>(i)];
     }
     const Quantity from = requested(failure.pod, target, resource);
-    return {rounded_down(resource, from + (more - amounts.needed))};
+    return whole_cores_from(failure, resource,
+                            rounded_down(resource, from + (more - amounts.needed)));
   }
   return {};
 }

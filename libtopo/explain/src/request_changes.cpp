@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "pinfold/api/pod_level.hpp"
@@ -51,6 +52,7 @@ class RequestSearch {
   /// can change that.
   [[nodiscard]] std::optional<MetShortage> with_shortage_met() const {
     std::vector<RequestChange> changes = shared_pool_filled();
+    if (changes.empty()) changes = whole_cores_everywhere(Rounding::kUp);
     if (changes.empty() && !missing_.empty()) changes = fitting_into(missing_.front());
     if (changes.empty()) return std::nullopt;
     return MetShortage{changes, text_of(changes), changed(failure_.pod, changes)};
@@ -225,7 +227,65 @@ class RequestSearch {
       if (changes.empty() || !is_admitted(changes)) continue;
       if (smallest.empty() || size_of(changes) < size_of(smallest)) smallest = changes;
     }
-    return smallest.empty() ? fewer_whole_cores() : smallest;
+    if (smallest.empty()) smallest = fewer_whole_cores();
+    return smallest.empty() && found_.empty() ? smallest_pair() : smallest;
+  }
+
+  /// Returns the smallest change of two amounts: each possible first one, and the smallest single
+  /// change of the pod that is left. Empty if none is found in a limited number of trials.
+  [[nodiscard]] std::vector<RequestChange> smallest_pair() {
+    constexpr int kMostTrials = 600;
+    Trials trials(kMostTrials);
+    std::vector<RequestChange> smallest;
+    for (const RequestChange& first : first_halves()) {
+      if (trials.exhausted()) break;
+      if (!smallest.empty() && first.size() >= size_of(smallest)) break;
+      const PodSpec pod = changed(failure_.pod, {first});
+      if (!find_violations(pod).empty() && find_violations(failure_.pod).empty()) continue;
+      const auto next = find_failure(failure_.node, failure_.state, pod, nullptr);
+      if (!next) continue;
+      RequestSearch there(*next, trials);
+      there.find_single_changes();
+      for (const RequestChange& second : there.found_) {
+        if (is_senseless(second)) continue;
+        std::vector<RequestChange> both = {first};
+        merge_into(both, second);
+        const bool is_smaller = smallest.empty() || size_of(both) < size_of(smallest);
+        if (both.size() != 2 || !is_smaller || !is_admitted(both)) continue;
+        std::sort(both.begin(), both.end(), [](const RequestChange& a, const RequestChange& b) {
+          return std::tie(a.target, a.resource) < std::tie(b.target, b.resource);
+        });
+        smallest = std::move(both);
+      }
+    }
+    return smallest;
+  }
+
+  /// Returns whether less than half is left of an amount: as one of two changes that is no advice.
+  [[nodiscard]] static bool is_senseless(const RequestChange& change) {
+    constexpr double kMost = 0.5;
+    return !change.raises() && change.size() > kMost;
+  }
+
+  /// Returns the changes of single amounts that may be one of two, the smallest first.
+  [[nodiscard]] std::vector<RequestChange> first_halves() const {
+    constexpr std::size_t kMostOfOne = 12;  // amounts to try of one request
+    std::vector<RequestChange> all;
+    for (const Target& target : targets()) {
+      for (const auto& [resource, amount] : resources_of(failure_.pod, target).requests) {
+        if (amount.is_zero()) continue;
+        auto amounts = larger_amounts(failure_, target, resource);
+        const auto smaller = smaller_amounts(failure_, target, resource);
+        amounts.insert(amounts.end(), smaller.begin(), smaller.end());
+        amounts.resize(std::min(amounts.size(), kMostOfOne));
+        for (const Quantity& to : amounts) all.push_back({target, resource, amount, to});
+        std::erase_if(all, is_senseless);
+      }
+    }
+    std::stable_sort(all.begin(), all.end(), [](const RequestChange& a, const RequestChange& b) {
+      return a.size() < b.size();
+    });
+    return all;
   }
 
   /// Lowers a pod as a whole to whole cores, and a container with it: the others share what is then

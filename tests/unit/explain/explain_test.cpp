@@ -18,8 +18,10 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 std::vector<std::string> texts(const Trace& trace) {
   std::vector<std::string> all;
@@ -91,6 +93,19 @@ TEST(Explain, SaysWhichKindsOfCoresAContainerHas) {
   };
   EXPECT_EQ(with("2").containers.at(0).cpus, "exclusive CPUs 1-2 (performance 1-2)");
   EXPECT_THAT(with("2").notes, Not(Contains(HasSubstr("kinds of cores"))));
+  description = machine_of({}).description();
+  description.core_kinds = {{"performance", CpuSet::range(5, 15)},
+                            {"efficiency", CpuSet::range(0, 4)}};
+  const Node slow_first =
+      Node::make(Machine::make(std::move(description)).value(), aligning_config("none")).value();
+  EXPECT_THAT(explain(slow_first, empty_state(slow_first), pod("web", {{"cpu", "2"}})).notes,
+              Not(Contains(HasSubstr("kinds of cores"))))
+      << "it has no exclusive CPUs";
+  EXPECT_THAT(
+      explain(slow_first, empty_state(slow_first), pod("web", {{"cpu", "2"}, {"memory", "1Gi"}}))
+          .notes,
+      Contains(HasSubstr("Container c has CPUs of the kind efficiency although CPUs 5-15 of "
+                         "the kind performance are free")));
   const Explanation mixed = with("5");
   EXPECT_EQ(mixed.containers.at(0).cpus, "exclusive CPUs 1-5 (performance 1-2,5, efficiency 3-4)");
   EXPECT_THAT(mixed.notes,
@@ -626,7 +641,52 @@ TEST(Explain, SaysWhatGivesAContainerExclusiveCpus) {
                   "then has 2 exclusive CPUs"));
   const PodSpec done = pod("done", {{"cpu", "2"}, {"memory", "1Gi"}});
   EXPECT_THAT(texts(explain(node.node(), node.state(), done).remedies), ElementsAre());
-  EXPECT_THAT(texts(explain(node.node(), node.state(), pod("none", {})).remedies), ElementsAre());
+  EXPECT_THAT(
+      texts(explain(node.node(), node.state(), pod("none", {})).remedies),
+      ElementsAre("container c: cpu none -> 1, for example (requests and limits) and container c: "
+                  "memory none -> 1Gi, for example (requests and limits); container c then has 1 "
+                  "exclusive CPU"));
+}
+
+TEST(Explain, ASidecarWithoutLimitsGetsExamples) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  const PodSpec web = pod_of("web", {container("c", {{"cpu", "4"}, {"memory", "2Gi"}}),
+                                     container("log", {}), container("agent", {{"cpu", "200m"}})});
+  EXPECT_THAT(
+      texts(explain(node.node(), node.state(), web).remedies),
+      ElementsAre("container log: cpu none -> 100m, for example (requests and limits), container "
+                  "log: memory none -> 64Mi, for example (requests and limits) and container "
+                  "agent: memory none -> 64Mi, for example (requests and limits); container c then "
+                  "has 4 exclusive CPUs"));
+}
+
+TEST(Explain, ExclusiveCpusNeedTheStaticPolicy) {
+  Config config = aligning_config("none");
+  config.cpu_manager_policy = "none";
+  config.reserved_system_cpus = "";
+  const PodSpec web = pod("web", {{"cpu", "4"}, {"memory", "1Gi"}});
+  TestNode node({}, config);
+  const Explanation explained = explain(node.node(), node.state(), web);
+  ASSERT_EQ(explained.remedies.size(), 1U);
+  EXPECT_THAT(explained.remedies[0].text,
+              StartsWith("cpuManagerPolicy: none -> static and reservedSystemCPUs: none -> "));
+  EXPECT_THAT(explained.remedies[0].text,
+              EndsWith("'pinfold reconfigure', as a restart would refuse the present state; "
+                       "container c then has 4 exclusive CPUs"));
+  EXPECT_EQ(explained.remedies[0].config.value().cpu_manager_policy, "static");
+}
+
+TEST(Explain, PodLevelCpusMustBeWholeForExclusiveOnes) {
+  TestNode node({}, aligning_config("single-numa-node", "pod"));
+  PodSpec web = pod("web", {{"cpu", "4"}, {"memory", "1Gi"}});
+  web.resources = container("", {{"cpu", "5500m"}, {"memory", "4Gi"}}).resources;
+  EXPECT_THAT(texts(explain(node.node(), node.state(), web).remedies),
+              ElementsAre("the pod as a whole: cpu 5500m -> 6 (requests and limits) and "
+                          "featureGates: PodLevelResourceManagers false -> true; container c then "
+                          "has 4 exclusive CPUs"));
+  web.containers[0].resources = {};
+  EXPECT_THAT(texts(explain(node.node(), node.state(), web).remedies),
+              Contains(HasSubstr("container c: cpu none -> ")));
 }
 
 TEST(Explain, AContainerMustBeWhereItsInitContainersWere) {

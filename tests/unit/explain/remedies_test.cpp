@@ -318,6 +318,31 @@ TEST(ExplainRemedies, ANoteNamesAChangeWithoutItsReason) {
                                  "be rejected, OutOfcpu")));
 }
 
+TEST(ExplainRemedies, ALargerAmountIsOfWholeCores) {
+  const Config config =
+      in_whole_cores(reserving_two(with_memory_manager(aligning_config("restricted"))));
+  EXPECT_THAT(texts(rejected_on_empty(with_threads({}), config, pod("web", sized("3", "20Gi")))),
+              Contains("container c: cpu 3 -> 10 (requests and limits)"));
+}
+
+TEST(ExplainRemedies, TwoAmountsAreLoweredIfOneDoesNotHelp) {
+  const Config config = reserving_two(with_memory_manager(aligning_config("restricted")));
+  const PodSpec web = pod("web", {{"cpu", "9"}, {"memory", "20Gi"}, {kDevice, "1"}});
+  EXPECT_THAT(texts(rejected_on({.devices = {{kDevice, {1, 0}}}}, config, {}, web)),
+              Contains("container c: cpu 9 -> 6 (requests and limits) and container c: memory 20Gi "
+                       "-> 15Gi (requests and limits)"));
+}
+
+TEST(ExplainRemedies, ANoteNamesWhatIsBehindAPartOfACore) {
+  const Config config =
+      in_whole_cores(reserving_two(with_memory_manager(aligning_config("single-numa-node"))));
+  const Explanation rejected =
+      rejected_on_empty(with_threads({}), config, pod("web", sized("3", "40Gi")));
+  EXPECT_THAT(rejected.notes,
+              Contains(HasSubstr("Even with container c: cpu 3 -> 4 (requests and limits) it would "
+                                 "be rejected, ")));
+}
+
 TEST(ExplainRemedies, ASidecarMayBeDeclaredLater) {
   const PodSpec web =
       pod_of("web", {container("envoy", sized("2", "1Gi"), ContainerKind::kSidecar),

@@ -263,7 +263,9 @@ std::string condition(const Remedy& remedy) {
 
 std::vector<std::string> remedies_of(const Explanation& explanation) {
   if (explanation.remedies.empty()) {
-    return {"Tried without success: smaller requests, moves of containers, fewer pods, settings."};
+    return {
+        "Tried without success: other amounts of one request or of two, moves of containers, fewer "
+        "pods, settings."};
   }
   std::vector<std::string> all;
   for (const Remedy& remedy : explanation.remedies) all.push_back(condition(remedy));
@@ -421,6 +423,31 @@ std::set<std::int32_t> numa_nodes_of(const std::vector<OccupiedResource>& table)
 
 bool has_offline(const OccupiedResource& resource) { return !sum_of(resource).offline.is_zero(); }
 
+/// The rows of a resource that a table shows: on a machine with many NUMA nodes, those with the
+/// most free.
+struct Shown {
+  std::set<const OccupiedPlace*> places;
+  std::size_t left_out = 0;
+  Quantity most_free = {};  ///< of those that are left out
+};
+Shown shown_places(const OccupiedResource& resource) {
+  constexpr std::size_t kMost = 10;
+  constexpr std::size_t kOfMany = 8;
+  std::vector<const OccupiedPlace*> all;
+  for (const OccupiedPlace& place : resource.places) all.push_back(&place);
+  Shown shown;
+  if (all.size() > kMost) {
+    std::stable_sort(all.begin(), all.end(), [](const OccupiedPlace* a, const OccupiedPlace* b) {
+      return a->free > b->free;
+    });
+    shown.left_out = all.size() - kOfMany;
+    shown.most_free = all[kOfMany]->free;
+    all.resize(kOfMany);
+  }
+  shown.places = {all.begin(), all.end()};
+  return shown;
+}
+
 std::string resource_table(const Explanation& explanation) {
   using Align = TextTable::Align;
   const bool is_any_offline =
@@ -447,18 +474,29 @@ std::string resource_table(const Explanation& explanation) {
     table.add(std::move(row));
   };
   const std::set<std::int32_t> named = numa_nodes_of(explanation.table);
+  const auto add_rest = [&](const OccupiedResource& resource, std::size_t count,
+                            const Quantity& most_free) {
+    std::vector<std::string> row(is_any_offline ? 8 : 7);
+    row[0] = resource.resource;
+    row[1] = fmt::format("{} more", count);
+    row[3] = "<= " + readable(most_free, AmountRounding::kDown);
+    table.add(std::move(row));
+  };
   for (const OccupiedResource& resource : explanation.table) {
     const std::string needed = readable(resource.needed, AmountRounding::kUp);
     const bool has_sum = !explanation.is_aligned && resource.places.size() > 1;
     if (has_sum || resource.places.empty()) add(resource, sum_of(resource), "any", needed);
     bool is_everywhere = resource.places.empty() || numa_nodes_of({resource}) == named;
+    const Shown shown = shown_places(resource);
     for (const OccupiedPlace& place : resource.places) {
       const bool is_near_all = place.numa_nodes.empty();  // such as devices without a NUMA node
+      if (!shown.places.contains(&place)) continue;
       is_everywhere = is_everywhere || is_near_all;
       add(resource, place,
           is_near_all ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
           has_sum ? "" : needed);
     }
+    if (shown.left_out > 0) add_rest(resource, shown.left_out, shown.most_free);
     if (explanation.is_aligned && !is_everywhere) add(resource, {}, "others", needed);
   }
   return table.empty() ? "" : "\n" + table.render(terminal_style(), 2);

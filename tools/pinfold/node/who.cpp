@@ -228,6 +228,16 @@ std::string scheduler_text(const std::string& root) {
                      name ? escaped(name->substr(0, name->find('\n'))) : "unknown");
 }
 
+/// Returns "efficiency" on a machine with several kinds of cores; else "".
+std::string kind_of(const Machine& machine, CpuId cpu) {
+  const auto& kinds = machine.description().core_kinds;
+  if (!kinds) return "";
+  for (const CoreKind& kind : *kinds) {
+    if (kind.cpus.contains(cpu)) return kind.name;
+  }
+  return "";
+}
+
 std::string cpu_text(const Scan& scan, CpuId cpu) {
   const Machine& machine = machine_of(scan);
   const Cpu& facts = *machine.find(cpu);
@@ -243,6 +253,9 @@ std::string cpu_text(const Scan& scan, CpuId cpu) {
                             escaped(owner_of(scan, sibling).label));
   }
   text += fmt::format("  siblings   {}\n", siblings.empty() ? "none" : siblings);
+  if (const std::string kind = kind_of(machine, cpu); !kind.empty()) {
+    text += fmt::format("  core       {}\n", escaped(kind));
+  }
   text += fmt::format("  NUMA node  {}: {}, {} free\n", facts.numa.value, cpus_named(numa),
                       free_cpus(machine, scan.owners, numa).cpus.size());
   text += fmt::format("  socket     {}{}\n", facts.socket.value,
