@@ -285,7 +285,10 @@ std::optional<double> smallest_single_change(const Node& node, const NodeState& 
     const Resources original = *resources;
     for (const auto& [name, from] : original.requests) {
       std::vector<Quantity> amounts = smaller_amounts(name, from);
-      for (const Quantity& to : larger_amounts(node.machine(), name, from)) amounts.push_back(to);
+      // The API server refuses the others, whose containers may have more than the pod.
+      const auto larger =
+          is_valid ? larger_amounts(node.machine(), name, from) : std::vector<Quantity>();
+      amounts.insert(amounts.end(), larger.begin(), larger.end());
       for (const Quantity& to : amounts) {
         const double size = size_of_change(from, to);
         if (smallest && size >= *smallest) continue;
