@@ -330,13 +330,15 @@ TEST_F(Checkpoint, ReportsInvalidInput) {
            {R"({"machineState":5})",
             "machineState: expected an object {...}, not a number (kubelet: json: "},
            {"", "the file is empty or ends too early (kubelet: "},
-           {R"({"defaultCpuSet":"0:1","policyName":"static","checksum":1})", "(kubelet: strconv."},
+           {R"({"defaultCpuSet":"0:1","policyName":"static","checksum":1})",
+            "wrong checksum: 1 in the file, "},
        }) {
     folder_.write("cpu_manager_state", bytes);
     for (const char* const verb : {"show ", "show -o json "}) {
       const Outcome shown = run(verb + folder_.path() + "/cpu_manager_state");
       EXPECT_EQ(shown.status, 2) << bytes;
       EXPECT_THAT(shown.out, HasSubstr(words)) << bytes;
+      EXPECT_EQ(shown.out.find(words), shown.out.rfind(words)) << "it is said once: " << shown.out;
     }
   }
   EXPECT_EQ(run("show /nonexistent").status, 2);
