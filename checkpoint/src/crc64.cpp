@@ -1,7 +1,11 @@
 #include "crc64.hpp"
 
+#include <endian.h>
+
 #include <array>
 #include <cstddef>
+#include <cstring>
+#include <utility>
 
 namespace pinfold::checkpoint {
 namespace {
@@ -70,10 +74,15 @@ constexpr std::array kFactors = {make_factors(1), make_factors(kByteValues)};
 /// Returns the first eight bytes as a word, in the same order on every machine.
 std::uint64_t first_word(std::string_view bytes) {
   std::uint64_t word = 0;
-  for (std::size_t i = 0; i < kWord; ++i) {
-    word |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-  }
-  return word;
+  std::memcpy(&word, bytes.data(), kWord);
+  return le64toh(word);
+}
+
+/// Returns the remainder of a word followed by no bytes. A sum, because GCC does not unroll the
+/// loop, which takes four times as long.
+template <std::size_t... Byte>
+std::uint64_t remainder_of(std::uint64_t word, std::index_sequence<Byte...>) {
+  return (kTables[kWord - 1 - Byte][(word >> (8 * Byte)) & 0xFFU] ^ ...);
 }
 
 }  // namespace
@@ -83,10 +92,7 @@ std::uint64_t crc64(std::string_view bytes) {
   constexpr std::uint64_t kAllOnes = ~std::uint64_t{0};
   std::uint64_t sum = kAllOnes;
   for (; bytes.size() >= kWord; bytes.remove_prefix(kWord)) {
-    const std::uint64_t word = sum ^ first_word(bytes);
-    sum = 0;
-    for (std::size_t i = 0; i < kWord; ++i)
-      sum ^= kTables[kWord - 1 - i][(word >> (8 * i)) & 0xFFU];
+    sum = remainder_of(sum ^ first_word(bytes), std::make_index_sequence<kWord>());
   }
   for (const char c : bytes) {
     sum = (sum >> 8U) ^ kTables[0][(sum ^ static_cast<unsigned char>(c)) & 0xFFU];
