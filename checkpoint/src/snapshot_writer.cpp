@@ -137,27 +137,20 @@ struct SnapshotWriter::Mapped {
   }
 };
 
-SnapshotWriter::SnapshotWriter(std::string directory) : directory_(std::move(directory)) {}
+SnapshotWriter::SnapshotWriter(const std::string& directory)
+    : path_(fmt::format("{}/{}", directory, kSnapshotFileName)),
+      temp_path_(fmt::format("{}/{}snapshot", directory, kTempPrefix)) {}
 SnapshotWriter::~SnapshotWriter() = default;
-
-std::string SnapshotWriter::path() const {
-  return fmt::format("{}/{}", directory_, kSnapshotFileName);
-}
-
-std::string SnapshotWriter::temp_path() const {
-  return fmt::format("{}/{}snapshot", directory_, kTempPrefix);
-}
 
 Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   const std::size_t least = payload.size() + kLeastLog;
-  const std::string temp = temp_path();
   bool is_new = false;
   if (mapped_ == nullptr || mapped_->header().capacity < least) {
     const Header own = new_header(least);
-    UniqueFd fd = open_earlier(path(), own, least);
+    UniqueFd fd = open_earlier(path_, own, least);
     is_new = !fd;
     if (is_new) {
-      PINFOLD_LET(fd, create_file(temp, own));
+      PINFOLD_LET(fd, create_file(temp_path_, own));
     }
     const MappedFile file(fd, bip::read_write);
     mapped_ = std::make_unique<Mapped>(Mapped{bip::mapped_region(file, bip::read_write)});
@@ -176,8 +169,8 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   store(slot.sequence, sequence + 1);
   store(header.generation, next);
   // A new file replaces the old one; readers of the old one keep their mapping.
-  if (is_new && ::rename(temp.c_str(), path().c_str()) != 0) {
-    return fail_errno(errno, fmt::format("rename to '{}'", path()));
+  if (is_new && ::rename(temp_path_.c_str(), path_.c_str()) != 0) {
+    return fail_errno(errno, fmt::format("rename to '{}'", path_));
   }
   return {};
 }
@@ -204,10 +197,13 @@ void SnapshotWriter::publish(const Files& files) {
   } catch (const bip::interprocess_exception& error) {
     done = fail_errno(error.get_native_error(), "map the snapshot");
   }
-  if (done) return;
+  if (!done) remove();
+}
+
+void SnapshotWriter::remove() {
   mapped_.reset();
-  (void)::unlink(temp_path().c_str());
-  (void)::unlink(path().c_str());
+  (void)::unlink(temp_path_.c_str());
+  (void)::unlink(path_.c_str());
 }
 
 }  // namespace pinfold::checkpoint

@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <set>
 #include <vector>
 
@@ -148,14 +149,6 @@ std::string record_of(const std::vector<StateFileEntry>& changed, const FileText
   return encode_record(changes);
 }
 
-/// Returns `before` with every file that `next` has.
-FileTexts merged(FileTexts before, const FileTexts& next) {
-  for (const auto& [name, bytes, text] : kStateFiles) {
-    if (next.*text) before.*text = next.*text;
-  }
-  return before;
-}
-
 /// What a mark says of a journal: the size and the content_sum() of its synced part.
 struct JournalMark {
   std::size_t size = 0;
@@ -164,13 +157,20 @@ struct JournalMark {
   [[nodiscard]] std::string to_string() const { return fmt::format("{} {:016x}\n", size, sum); }
 };
 
+bool is_zero(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  // Each byte equals the one before it.
+  return bytes.front() == '\0' &&
+         std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+}
+
 /// Returns the mark; nullopt if it is another journal's, or if something follows the marked part.
 std::optional<JournalMark> mark_of(std::string_view journal, const std::string& text) {
   JournalMark mark;
   const auto number = std::from_chars(text.data(), text.data() + text.size(), mark.size);
   if (number.ec != std::errc() || mark.size == 0 || mark.size > journal.size()) return std::nullopt;
   mark.sum = content_sum(journal.substr(0, mark.size));
-  const bool is_last = journal.find_first_not_of('\0', mark.size) == std::string_view::npos;
+  const bool is_last = is_zero(journal.substr(mark.size));
   return is_last && mark.to_string() == text ? std::optional(mark) : std::nullopt;
 }
 
@@ -306,7 +306,14 @@ Result<void> Store::try_commit(const FileTexts& next) {
   }
   const bool is_new = journal_ == nullptr;
   PINFOLD_TRY(open_journal(record.size()));  // changes nothing if it fails
+  // Memory is needed only before the journal has the record: an exception leaves what recover()
+  // reads.
+  FileTexts newer = next;
   needs_recovery_ = true;
+  for (const StateFileEntry& file : changed) {
+    in_journal_.insert(file.name);
+    behind_.insert(file.name);
+  }
   if (auto appended = append_to_journal(record, is_new); !appended) {
     if (const auto dropped = drop_record(); !dropped) {
       appended.error().message += fmt::format(
@@ -315,12 +322,8 @@ Result<void> Store::try_commit(const FileTexts& next) {
     }
     return fail(std::move(appended).error());
   }
+  for (const StateFileEntry& file : changed) current_.*file.text = std::move(newer.*file.text);
   needs_recovery_ = false;
-  current_ = merged(std::move(current_), next);
-  for (const StateFileEntry& file : changed) {
-    in_journal_.insert(file.name);
-    behind_.insert(file.name);
-  }
   publish(record);
   return {};
 }
@@ -457,7 +460,8 @@ Result<bool> Store::resume_journal() {
   PINFOLD_LET(const auto mark, fs_->read(std::string(kSyncedJournalFileName)));
   const auto marked = bytes && mark ? mark_of(*bytes, *mark) : std::nullopt;
   if (!marked) return false;
-  PINFOLD_LET(const auto records, decode_journal(*bytes));
+  const std::string_view synced = std::string_view(*bytes).substr(0, marked->size);
+  PINFOLD_LET(const auto records, decode_journal(synced, Sums::kKnown));
   PINFOLD_LET(auto left, roll_forward(*fs_, records));
   if (!left.fits || !has_current_version(records)) return false;
   auto file = fs_->reopen(name, marked->size);
@@ -514,12 +518,24 @@ Result<void> Store::finish_journal() {
 }
 
 void Store::publish() {
-  if (snapshot_ != nullptr) snapshot_->publish(files_of(current_));
+  if (snapshot_ == nullptr) return;
+  try {
+    snapshot_->publish(files_of(current_));
+  } catch (const std::bad_alloc&) {
+    snapshot_->remove();
+  }
 }
 
-/// Publishes what the last record has changed.
+/// Publishes what the last record has changed. The transaction is durable, so a lack of memory must
+/// not make it fail.
 void Store::publish(std::string_view record) {
-  if (snapshot_ != nullptr && !snapshot_->append(record)) publish();
+  if (snapshot_ == nullptr) return;
+  bool is_appended = false;
+  try {
+    is_appended = snapshot_->append(record);
+  } catch (const std::bad_alloc&) {
+  }
+  if (!is_appended) publish();
 }
 
 Result<void> Store::write_side_file(std::string_view name, std::string_view bytes) {

@@ -1,5 +1,7 @@
 /* Memory runs out within a call: for each n, the n-th allocation fails, alone or with all after it.
- * The call must return, with PINFOLD_OK or PINFOLD_NO_MEMORY, and the next call must work. */
+ * The call must return, with PINFOLD_OK or PINFOLD_NO_MEMORY, the next call must work, and the pod
+ * must be active with its CPUs, or not active and without any.
+ * Usage: abi_out_of_memory [STEP [CALL...]] */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pinfold/pinfold.h>
@@ -151,6 +153,32 @@ static pinfold_code call_remove_container(void) {
   pinfold_free(error);
   return code;
 }
+static pinfold_code call_create(void) {
+  pinfold_request request = PINFOLD_REQUEST_INIT;
+  char* error = NULL;
+  request.manifest = kPod;
+  const pinfold_code code = pinfold_container_create(node, &request, "/tmp", NULL, &error);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_delete(void) {
+  char* error = NULL;
+  const pinfold_code code = pinfold_container_delete(node, "db-1", NULL, &error);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_is_placed(void) {
+  char* error = NULL;
+  int is_placed = 0;
+  const pinfold_code code = pinfold_container_is_placed(options.state_dir, "db-1", "main",
+                                                        options.state_dir, &is_placed, &error);
+  pinfold_free(error);
+  return code == PINFOLD_NOT_FOUND ? PINFOLD_OK : code; /* the directory is no cgroup */
+}
+static pinfold_code call_is_exclusive(void) {
+  int is_exclusive = 0;
+  return pinfold_is_exclusive(options.state_dir, "1-2", &is_exclusive, NULL);
+}
 static pinfold_code call_owner_of(void) {
   char* uid = NULL;
   char* container = NULL;
@@ -191,26 +219,54 @@ static pinfold_code call_fleet_remove(void) {
 static const struct {
   const char* name;
   pinfold_code (*call)(void);
-  int is_admitted; /* before the call, and placed */
+  /* Before the call: not active, active, or active by a call that leaves a journal. */
+  enum { kNone, kAdmitted, kCreated } before;
 } kCalls[] = {
-    {"open", call_open, 1},
-    {"explain", call_explain, 0},
-    {"admit", call_admit, 0},
-    {"get", call_get, 1},
-    {"status", call_status, 1},
-    {"remove", call_remove, 1},
-    {"list", call_list, 1},
-    {"reconfigure", call_reconfigure, 1},
-    {"defragment", call_defragment, 1},
-    {"start", call_start, 1},
-    {"resize", call_resize, 1},
-    {"remove container", call_remove_container, 1},
-    {"owner of", call_owner_of, 1},
-    {"fleet open", call_fleet_open, 0},
-    {"fleet predict", call_fleet_predict, 1},
-    {"fleet place", call_fleet_place, 0},
-    {"fleet remove", call_fleet_remove, 1},
+    {"open", call_open, kAdmitted},
+    {"explain", call_explain, kNone},
+    {"admit", call_admit, kNone},
+    {"get", call_get, kAdmitted},
+    {"status", call_status, kAdmitted},
+    {"remove", call_remove, kAdmitted},
+    {"list", call_list, kAdmitted},
+    {"reconfigure", call_reconfigure, kAdmitted},
+    {"defragment", call_defragment, kAdmitted},
+    {"start", call_start, kAdmitted},
+    {"resize", call_resize, kAdmitted},
+    {"remove container", call_remove_container, kAdmitted},
+    {"owner of", call_owner_of, kAdmitted},
+    {"is placed", call_is_placed, kAdmitted},
+    {"is exclusive", call_is_exclusive, kAdmitted},
+    {"create", call_create, kNone},
+    {"create again", call_create, kCreated},
+    {"delete", call_delete, kCreated},
+    {"remove created", call_remove, kCreated},
+    {"resize created", call_resize, kCreated},
+    {"remove created container", call_remove_container, kCreated},
+    {"fleet open", call_fleet_open, kNone},
+    {"fleet predict", call_fleet_predict, kAdmitted},
+    {"fleet place", call_fleet_place, kNone},
+    {"fleet remove", call_fleet_remove, kAdmitted},
 };
+
+/* Whether the pod has CPUs if, and only if, it is active with its container. */
+static int is_consistent(void) {
+  int owned = 0;
+  for (int32_t cpu = 0; cpu < 4; ++cpu) {
+    char* uid = NULL;
+    char* container = NULL;
+    if (pinfold_owner_of(options.state_dir, cpu, &uid, &container, NULL) != PINFOLD_OK) return 0;
+    owned += strcmp(uid, "db-1") == 0;
+    pinfold_free(uid);
+    pinfold_free(container);
+  }
+  pinfold_pod* pod = NULL;
+  const pinfold_code code = pinfold_pod_get(node, "db-1", &pod, NULL);
+  const int has_container = code == PINFOLD_OK && pinfold_pod_container_count(pod) > 0;
+  pinfold_pod_free(pod);
+  if (code != PINFOLD_OK && code != PINFOLD_NOT_FOUND) return 0;
+  return has_container ? owned >= 2 : owned == 0;
+}
 
 /* Runs in a child. The exit status is the code, or 200 if no allocation was left to fail. */
 static void run_child(size_t which, long number) {
@@ -219,14 +275,16 @@ static void run_child(size_t which, long number) {
   const int is_over = until_failure > 0;
   until_failure = -1;
   if (call_status() != PINFOLD_OK || call_fleet_predict() != PINFOLD_OK) _exit(201);
+  if (!is_consistent()) _exit(202);
   _exit(is_over ? 200 : (int)code);
 }
 
 static void prepare(size_t which) {
   (void)call_remove();
   (void)call_fleet_remove();
-  if (!kCalls[which].is_admitted) return;
-  if (call_admit() != PINFOLD_OK || call_fleet_place() != PINFOLD_OK) exit(2);
+  if (kCalls[which].before == kNone) return;
+  const pinfold_code code = kCalls[which].before == kCreated ? call_create() : call_admit();
+  if (code != PINFOLD_OK || call_fleet_place() != PINFOLD_OK) exit(2);
 }
 
 /* Returns the number of failures. */
@@ -254,6 +312,14 @@ static int try_all(size_t which, long step) {
   return failures + (points == 0);
 }
 
+/* Whether the arguments after the step name the call, or none. */
+static int is_chosen(const char* name, int count, char** arguments) {
+  for (int i = 2; i < count; ++i) {
+    if (strcmp(arguments[i], name) == 0) return 1;
+  }
+  return count <= 2;
+}
+
 int main(int count, char** arguments) {
   char folder[] = "/tmp/pinfold-memory-XXXXXX";
   const long step = count > 1 ? atol(arguments[1]) : 1;
@@ -274,7 +340,7 @@ int main(int count, char** arguments) {
   int failures = 0;
   for (fails_on = 0; fails_on < 2; ++fails_on) {
     for (size_t which = 0; which < sizeof(kCalls) / sizeof(kCalls[0]); ++which) {
-      failures += try_all(which, step);
+      if (is_chosen(kCalls[which].name, count, arguments)) failures += try_all(which, step);
     }
   }
   pinfold_fleet_close(fleet);

@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/api/quiet_note.hpp"
@@ -77,6 +79,12 @@ Result<ManifestPod> read_manifest(const char* manifest) {
   if (std::string note = template_note(document); !note.empty()) read.notes.push_back(note);
   for (std::string& note : quiet_notes(document)) read.notes.push_back(std::move(note));
   return read;
+}
+
+bool is_out_of_memory(const std::exception& thrown) {
+  if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr) return true;
+  const auto* const of_system = dynamic_cast<const std::system_error*>(&thrown);
+  return of_system != nullptr && of_system->code() == std::errc::not_enough_memory;
 }
 
 }  // namespace pinfold::capi

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <exception>
-#include <new>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
@@ -59,6 +58,9 @@ struct ManifestPod {
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<ManifestPod> read_manifest(const char* manifest);
 
+/// Whether an exception says that an allocation failed; std::filesystem has its own for that.
+[[nodiscard]] bool is_out_of_memory(const std::exception& thrown);
+
 /// Runs the body of one function of the C interface and catches every exception. body() returns
 /// Result<pinfold_code>; if it returns a code other than PINFOLD_OK, it may set *error itself.
 template <class Body>
@@ -79,10 +81,11 @@ pinfold_code guarded(char** error, Body&& body) noexcept {
     if (done.error().sys_errno == ENOMEM) return PINFOLD_NO_MEMORY;
     if (agent::is_unknown_outcome(done.error())) return PINFOLD_UNKNOWN;
     return static_cast<pinfold_code>(done.error().code);
-  } catch (const std::bad_alloc&) {
-    note_errno(ENOMEM);
-    return PINFOLD_NO_MEMORY;
   } catch (const std::exception& thrown) {
+    if (is_out_of_memory(thrown)) {
+      note_errno(ENOMEM);
+      return PINFOLD_NO_MEMORY;
+    }
     set_message(error, thrown.what());
   } catch (...) {
     set_message(error, "an unknown exception");

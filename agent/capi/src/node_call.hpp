@@ -108,8 +108,8 @@ enum class Access { kRead, kChange };
 /// Checks that a node permits a call. Errors: kUnsupported for a change of a read-only node.
 [[nodiscard]] Result<void> check_access(const pinfold_node& node, Access access);
 
-/// Runs body(session). An exception other than CallbackFailure and std::bad_alloc makes the outcome
-/// of a change unknown.
+/// Runs body(session). An exception other than CallbackFailure and a lack of memory makes the
+/// outcome of a change unknown.
 template <class Body>
 Result<pinfold_code> call_body(socket::NodeSession& session, Access access, const char* intent,
                                char** error, Body&& body) {
@@ -117,10 +117,8 @@ Result<pinfold_code> call_body(socket::NodeSession& session, Access access, cons
     return body(session);
   } catch (const CallbackFailure& failure) {
     return fail(ErrorCode::kInvalidArgument, failure.what());
-  } catch (const std::bad_alloc&) {
-    throw;
   } catch (const std::exception& thrown) {
-    if (access == Access::kRead) throw;
+    if (access == Access::kRead || is_out_of_memory(thrown)) throw;
     set_message(error, fmt::format("{}: {}", intent, thrown.what()));
     return PINFOLD_UNKNOWN;
   }

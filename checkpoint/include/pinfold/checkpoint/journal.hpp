@@ -63,10 +63,14 @@ inline constexpr std::size_t kJournalBlock = 4096;
 /// Returns a record of encode_record() without its padding.
 [[nodiscard]] std::string_view without_padding(std::string_view record);
 
+/// Whether the sums of records are checked. kKnown: the caller has checked one over all records.
+enum class Sums { kCheck, kKnown };
+
 /// Returns the transactions of a journal, oldest first, up to the first incomplete or damaged
 /// record: that one was being written when the machine stopped.
 /// Errors: kUnsupported for a complete record of another version.
-[[nodiscard]] Result<std::vector<Record>> decode_journal(std::string_view bytes);
+[[nodiscard]] Result<std::vector<Record>> decode_journal(std::string_view bytes,
+                                                         Sums sums = Sums::kCheck);
 
 /// Returns the edits from `before` to `after`, or `after` itself if there would be many edits or
 /// they would be longer than half of it.

@@ -32,7 +32,7 @@ inline constexpr std::string_view kSnapshotFileName = ".pinfold_snapshot";
 /// The only writer; it holds the store's lock.
 class SnapshotWriter {
  public:
-  explicit SnapshotWriter(std::string directory);
+  explicit SnapshotWriter(const std::string& directory);
   SnapshotWriter(const SnapshotWriter&) = delete;
   SnapshotWriter& operator=(const SnapshotWriter&) = delete;
   ~SnapshotWriter();
@@ -42,14 +42,15 @@ class SnapshotWriter {
   /// Makes one more transaction visible, without copying the state. `record`: from encode_record().
   /// Returns false, and changes nothing, if there is no room; then call publish().
   [[nodiscard]] bool append(std::string_view record);
+  /// Removes the snapshot, so that readers read the files. Needs no memory.
+  void remove();
 
  private:
   struct Mapped;
   [[nodiscard]] Result<void> try_publish(const std::string& payload);
-  [[nodiscard]] std::string path() const;
-  [[nodiscard]] std::string temp_path() const;
 
-  std::string directory_;
+  std::string path_;
+  std::string temp_path_;
   std::unique_ptr<Mapped> mapped_;
 };
 
