@@ -71,8 +71,10 @@ struct OpenedDirectory {
   Config config;
 };
 
-Result<std::unique_ptr<OpenedDirectory>> find_known(Machine machine, Config config,
-                                                    AgentOptions& options) {
+// Inlined, the next two would have their locals in the same frame: several kB of a runtime's stack.
+[[gnu::noinline]] Result<std::unique_ptr<OpenedDirectory>> find_known(Machine machine,
+                                                                      Config config,
+                                                                      AgentOptions& options) {
   auto found = std::make_unique<OpenedDirectory>(
       OpenedDirectory{std::nullopt, KnownMachine{std::move(machine), {}}, std::move(config)});
   if (!exists(options.state_dir)) return found;
@@ -89,8 +91,8 @@ Result<std::unique_ptr<OpenedDirectory>> find_known(Machine machine, Config conf
   return found;
 }
 
-Result<NodeAgent> open_known(OpenedDirectory& found, AgentOptions options,
-                             Node::Providers providers) {
+[[gnu::noinline]] Result<NodeAgent> open_known(OpenedDirectory& found, AgentOptions options,
+                                               Node::Providers providers) {
   KnownMachine& known = found.known;
   auto node = make_node(known.machine, found.config, std::move(providers));
   if (!node) return tl::unexpected(std::move(node).error());
@@ -156,7 +158,8 @@ Result<ParsedConfig> read_config(const std::string& state_dir, const std::string
   }
   if (!has_config(state_dir)) return ParsedConfig{};
   const std::string path = fmt::format("{}/{}", state_dir, kConfigFileName);
-  PINFOLD_LET(const auto fs, checkpoint::open_state_directory(state_dir, owners));
+  PINFOLD_LET(const auto fs,
+              checkpoint::open_state_directory_of(state_dir, kConfigFileName, owners));
   PINFOLD_LET_WRAP(const auto text, fs->read(kConfigFileName), path);
   if (!text) return ParsedConfig{};  // removed meanwhile
   PINFOLD_LET_WRAP(auto parsed, parse_config(*text), path);

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "pinfold/base/read_directory.hpp"
 #include "pinfold/base/read_file.hpp"
 
 namespace pinfold::audit {
@@ -37,10 +38,10 @@ int open_in_root(int root, const char* path, int flags) {
   }
 }
 
-bool is_directory(int parent, const dirent& entry) {
-  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+bool is_directory(int parent, const DirectoryEntry& entry) {
+  if (entry.type != DT_UNKNOWN) return entry.type == DT_DIR;
   struct stat status {};
-  return ::fstatat(parent, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+  return ::fstatat(parent, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
          S_ISDIR(status.st_mode);
 }
 
@@ -92,18 +93,14 @@ Result<std::string> Tree::read(const std::string& path) const {
 }
 
 Result<std::vector<std::string>> Tree::names(const std::string& path, bool directories_only) const {
-  PINFOLD_LET(UniqueFd fd, open_below(path, O_RDONLY | O_DIRECTORY));
-  DIR* const dir = ::fdopendir(fd.get());
-  if (dir == nullptr) return fail_errno(errno, fmt::format("list '{}'", shown(path)));
-  (void)fd.release();
+  PINFOLD_LET(const UniqueFd fd, open_below(path, O_RDONLY | O_DIRECTORY));
+  auto entries = read_directory(fd.get());
+  if (!entries) return fail_errno(errno, fmt::format("list '{}'", shown(path)));
   std::vector<std::string> names;
-  // This DIR is local, so only one thread reads it.
-  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    if (!directories_only || is_directory(::dirfd(dir), *entry)) names.emplace_back(name);
+  for (DirectoryEntry& entry : *entries) {
+    if (directories_only && !is_directory(fd.get(), entry)) continue;
+    names.push_back(std::move(entry.name));
   }
-  ::closedir(dir);
   std::sort(names.begin(), names.end());
   return names;
 }

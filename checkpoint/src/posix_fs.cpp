@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "pinfold/base/read_directory.hpp"
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 #include "state_directory.hpp"
@@ -106,26 +106,24 @@ class PosixFs final : public Fs {
   }
 
   Result<std::vector<std::string>> list() override {
-    // Opened again each time: reading a stream moves its descriptor's position.
-    UniqueFd fd = open_at(directory_.get(), ".", O_RDONLY | O_DIRECTORY);
-    DIR* const stream = fd ? ::fdopendir(fd.get()) : nullptr;
-    if (stream == nullptr) return failed("open", path_);
-    (void)fd.release();  // the stream owns it now
+    // Opened again each time: reading moves the descriptor's position.
+    const UniqueFd fd = open_at(directory_.get(), ".", O_RDONLY | O_DIRECTORY);
+    if (!fd) return failed("open", path_);
+    auto entries = read_directory(fd.get());
+    if (!entries) return failed("list", path_);
     std::vector<std::string> names;
-    errno = 0;
-    // No other thread reads this stream.
-    while (const dirent* const entry = ::readdir(stream)) {  // NOLINT(concurrency-mt-unsafe)
-      names.emplace_back(&entry->d_name[0]);
-    }
-    const int code = errno;
-    ::closedir(stream);
-    if (code != 0) return fail_errno(code, fmt::format("list '{}'", path_));
+    names.reserve(entries->size());
+    for (DirectoryEntry& entry : *entries) names.push_back(std::move(entry.name));
     return names;
   }
 
   Result<std::unique_ptr<File>> create(const std::string& name) override {
-    PINFOLD_TRY(remove(name));
-    UniqueFd fd = open_at(directory_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+    UniqueFd fd = open_at(directory_.get(), name.c_str(), kNew);
+    if (!fd && errno == EEXIST) {
+      PINFOLD_TRY(remove(name));
+      fd = open_at(directory_.get(), name.c_str(), kNew);
+    }
     if (!fd) return failed("create", name);
     return std::make_unique<PosixFile>(std::move(fd), name);
   }
@@ -182,6 +180,14 @@ Result<std::unique_ptr<Fs>> open_state_directory(const std::string& path, OwnerC
   PINFOLD_LET(const auto names, fs->list());
   PINFOLD_TRY(check_state_directory(directory, path, names, owners));
   return fs;
+}
+
+Result<std::unique_ptr<Fs>> open_state_directory_of(const std::string& path, std::string_view name,
+                                                    OwnerCheck owners) {
+  UniqueFd fd = open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
+  if (!fd) return failed("open directory", path);
+  PINFOLD_TRY(check_state_directory(fd.get(), path, {std::string(name)}, owners));
+  return std::make_unique<PosixFs>(std::move(fd), path);
 }
 
 }  // namespace pinfold::checkpoint

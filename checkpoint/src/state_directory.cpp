@@ -33,10 +33,10 @@ bool is_state_file(std::string_view name) {
 
 /// Fails if anyone but root and the caller owns or can write the object that `status` describes.
 Result<void> check_owner(const struct stat& status, const std::string& path) {
-  const uid_t self = ::geteuid();
-  const bool is_owner_good = status.st_uid == 0 || status.st_uid == self;
+  const bool is_owner_good = status.st_uid == 0 || status.st_uid == ::geteuid();
   const bool is_mode_good = (status.st_mode & kWritableByOthers) == 0;
   if (is_owner_good && is_mode_good) return {};
+  const uid_t self = ::geteuid();
   const std::string owner = self == 0 ? "root" : fmt::format("root or user {}", self);
   std::string remedy;
   if (!is_owner_good) remedy = fmt::format("chown {} {}", self, path);
@@ -108,6 +108,7 @@ Result<void> check_state_directory(int directory, const std::string& path,
 }
 
 Result<void> make_state_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
   std::string whole = path;
   while (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
   for (std::size_t slash = whole.find('/', 1);; slash = whole.find('/', slash + 1)) {

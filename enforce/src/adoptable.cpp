@@ -89,10 +89,9 @@ Result<std::string> path_at_home(int named, const std::string& path, const std::
 Result<std::string> canonical_directory(const std::string& directory,
                                         const HierarchyRoot& cpusets) {
   if (!directory.starts_with('/')) return refused(directory, "expected an absolute path");
-  PINFOLD_TRY(open_named_cgroup_fs(directory));  // for its errors
-  const UniqueFd fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  PINFOLD_LET(const UniqueFd fd, open_named_directory(directory));
   struct stat named {};
-  if (!fd || ::fstat(fd.get(), &named) != 0) {
+  if (::fstat(fd.get(), &named) != 0) {
     return fail_errno(errno, fmt::format("open '{}'", directory));
   }
   PINFOLD_LET(std::string path, path_of(fd.get(), directory));
@@ -133,7 +132,8 @@ Result<std::string> Cgroups::check_adoptable(const ContainerId& container,
     return refused(real,
                    fmt::format("container '{}' of pod '{}' has adopted '{}'", name, pod, other));
   }
-  PINFOLD_TRY(open_adopted(container, real));
+  PINFOLD_LET(const Group group, open_adopted(container, real));
+  PINFOLD_TRY_WRAP(read_set(group, kCpusFile), fmt::format("'{}' has no cpuset", real));
   return real;
 }
 

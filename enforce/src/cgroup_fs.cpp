@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "pinfold/base/read_directory.hpp"
 #include "pinfold/base/unique_fd.hpp"
 
 namespace pinfold::enforce {
@@ -75,17 +76,14 @@ class PosixCgroupFs final : public CgroupFs {
   }
 
   Result<std::vector<std::string>> children(const std::string& group) override {
-    UniqueFd fd = open_beneath(root_.get(), group.empty() ? "." : group, O_RDONLY | O_DIRECTORY);
-    DIR* const dir = fd ? ::fdopendir(fd.get()) : nullptr;
-    if (dir == nullptr) return fail_errno(errno, fmt::format("list '{}'", shown(group)));
-    (void)fd.release();
+    const UniqueFd fd =
+        open_beneath(root_.get(), group.empty() ? "." : group, O_RDONLY | O_DIRECTORY);
+    auto entries = fd ? read_directory(fd.get()) : std::nullopt;
+    if (!entries) return fail_errno(errno, fmt::format("list '{}'", shown(group)));
     std::vector<std::string> names;
-    // This DIR is local, so only one thread reads it.
-    while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
-      const std::string_view name = entry->d_name;
-      if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
+    for (DirectoryEntry& entry : *entries) {
+      if (entry.type == DT_DIR) names.push_back(std::move(entry.name));
     }
-    ::closedir(dir);
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -99,11 +97,13 @@ class PosixCgroupFs final : public CgroupFs {
       const ssize_t got = ::read(fd.get(), buffer, sizeof(buffer));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return fail_errno(errno, fmt::format("read '{}'", shown(join(group, file))));
-      if (got == 0) {
+      const auto size = static_cast<std::size_t>(got);
+      text.append(buffer, size);
+      // The kernel fills the buffer with as many lines as fit, so the next one would have fitted.
+      if (size < sizeof(buffer) / 2) {
         if (text.ends_with('\n')) text.pop_back();
         return text;
       }
-      text.append(buffer, static_cast<std::size_t>(got));
     }
     return fail(ErrorCode::kIo,
                 fmt::format("read '{}': more than 4 MiB", shown(join(group, file))));
@@ -161,16 +161,22 @@ Result<std::unique_ptr<CgroupFs>> open_cgroup_fs(const std::string& directory) {
   return std::make_unique<PosixCgroupFs>(std::move(fd), directory);
 }
 
-Result<std::unique_ptr<CgroupFs>> open_named_cgroup_fs(const std::string& directory) {
+Result<UniqueFd> open_named_directory(const std::string& directory) {
+  UniqueFd fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   struct statfs status {};
-  if (::statfs(directory.c_str(), &status) != 0) {
+  if (!fd || ::fstatfs(fd.get(), &status) != 0) {
     return fail_errno(errno, fmt::format("open '{}'", directory));
   }
   if (status.f_type != CGROUP2_SUPER_MAGIC && status.f_type != CGROUP_SUPER_MAGIC) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("'{}' is not in a control group file system", directory));
   }
-  return open_cgroup_fs(directory);
+  return fd;
+}
+
+Result<std::unique_ptr<CgroupFs>> open_named_cgroup_fs(const std::string& directory) {
+  PINFOLD_LET(UniqueFd fd, open_named_directory(directory));
+  return std::make_unique<PosixCgroupFs>(std::move(fd), directory);
 }
 
 }  // namespace pinfold::enforce

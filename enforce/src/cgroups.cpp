@@ -152,7 +152,6 @@ Result<Group> Cgroups::own_group(const GroupName& name) const {
 Result<Group> Cgroups::open_adopted(const GroupName& name, const std::string& directory) const {
   PINFOLD_LET(auto label, relative_path(name));
   PINFOLD_LET(std::shared_ptr<CgroupFs> fs, open_elsewhere_(directory));
-  PINFOLD_TRY_WRAP(fs->read("", kCpusFile), fmt::format("'{}' has no cpuset", directory));
   Group::Part part{fs.get(), &hierarchies_.front().root, ""};
   return Group{{std::move(label), directory, {std::move(part)}, std::move(fs), true}};
 }

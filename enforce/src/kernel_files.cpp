@@ -1,10 +1,13 @@
 #include "kernel_files.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <utility>
 
+#include "pinfold/base/read_directory.hpp"
 #include "pinfold/base/read_file.hpp"
+#include "pinfold/base/unique_fd.hpp"
 
 namespace pinfold::enforce {
 
@@ -16,11 +19,10 @@ std::string read_process_file(pid_t pid, std::string_view file) {
 
 std::vector<std::string> list_kernel_directory(const std::string& path) {
   std::vector<std::string> names;
-  std::error_code failed;
-  for (std::filesystem::directory_iterator it(path, failed), end; !failed && it != end;
-       it.increment(failed)) {
-    names.push_back(it->path().filename().string());
-  }
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  auto entries = fd ? read_directory(fd.get()) : std::nullopt;
+  if (!entries) return names;
+  for (DirectoryEntry& entry : *entries) names.push_back(std::move(entry.name));
   return names;
 }
 

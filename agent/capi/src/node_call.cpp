@@ -18,7 +18,7 @@ Result<void> rediscover_if_cpus_changed(pinfold_node& node) {
   if (node.online.empty()) return {};
   std::string online = online_cpus();
   if (online == node.online) return {};
-  PINFOLD_LET(node.machine, this_machine(node.agent_options));
+  PINFOLD_LET(node.machine, this_machine(node.agent_options, online));
   node.online = std::move(online);
   return {};
 }

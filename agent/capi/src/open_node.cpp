@@ -32,8 +32,9 @@ std::string text_or(const char* text, const std::string& otherwise) {
   return text == nullptr ? otherwise : text;
 }
 
-Result<Machine> read_machine(const char* text, const agent::AgentOptions& agent_options) {
-  if (text == nullptr) return this_machine(agent_options);
+Result<Machine> read_machine(const char* text, const agent::AgentOptions& agent_options,
+                             const std::string& online) {
+  if (text == nullptr) return this_machine(agent_options, online);
   PINFOLD_LET_WRAP(auto machine, discover(source_of_text(text), "node"), "machine");
   return machine;
 }
@@ -143,7 +144,7 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   PINFOLD_TRY(check_flags(options.flags, kKnownFlags));
   std::string online = options.machine == nullptr ? online_cpus() : "";
   auto agent_options = read_agent_options(options);
-  PINFOLD_LET(auto machine, read_machine(options.machine, agent_options));
+  PINFOLD_LET(auto machine, read_machine(options.machine, agent_options, online));
   // Nothing may throw within the braces: GCC 12 would destroy a member that is not constructed yet.
   Config config;
   auto node = std::make_unique<pinfold_node>(pinfold_node{

@@ -19,10 +19,14 @@ namespace {
 /// Reads the CPU manager's state of a directory: from shared memory, or else from the files.
 Result<CpuCheckpoint> read_cpus(const char* state_dir) {
   const std::string directory = state_dir == nullptr ? agent::kDefaultStateDir : state_dir;
-  PINFOLD_LET(const auto fs,
-              checkpoint::open_state_directory(directory, checkpoint::OwnerCheck::kOn));
+  constexpr auto kOwners = checkpoint::OwnerCheck::kOn;
+  PINFOLD_TRY(
+      checkpoint::open_state_directory_of(directory, checkpoint::kSnapshotFileName, kOwners));
   auto files = checkpoint::read_snapshot(directory);
-  if (!files && files.error().code == ErrorCode::kNotFound) files = checkpoint::read_files(*fs);
+  if (!files && files.error().code == ErrorCode::kNotFound) {
+    PINFOLD_LET(const auto fs, checkpoint::open_state_directory(directory, kOwners));
+    files = checkpoint::read_files(*fs);
+  }
   if (!files) return tl::unexpected(std::move(files).error());
   if (!files->cpu) return fail(ErrorCode::kNotFound, fmt::format("'{}' has no state", directory));
   PINFOLD_LET(auto inspected, checkpoint::inspect_cpu(*files->cpu));

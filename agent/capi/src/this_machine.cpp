@@ -17,9 +17,8 @@ namespace {
 constexpr const char* kKind = "pinfold_machine";
 
 /// Returns what a description of the CPUs is valid for; "" if that is unknown.
-std::string validity() {
+std::string validity(const std::string& online) {
   const auto boot = read_file("/proc/sys/kernel/random/boot_id");
-  const std::string online = online_cpus();
   return boot && !online.empty() ? *boot + online : "";
 }
 
@@ -51,10 +50,10 @@ void keep(checkpoint::Fs& fs, const Machine& machine, const std::string& valid_f
 
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
-Result<Machine> this_machine(const agent::AgentOptions& options) {
-  const std::string valid_for = validity();
-  const auto fs = checkpoint::open_state_directory(
-      options.state_dir, checkpoint::owner_check(options.insecure_state_dir));
+Result<Machine> this_machine(const agent::AgentOptions& options, const std::string& online) {
+  const std::string valid_for = validity(online);
+  const auto fs = checkpoint::open_state_directory_of(
+      options.state_dir, kMachineFileName, checkpoint::owner_check(options.insecure_state_dir));
   if (!fs || valid_for.empty()) return discover(SysTree{}, "node");
   if (const auto known = kept_machine(**fs, valid_for)) return discover_again(SysTree{}, *known);
   PINFOLD_LET(auto machine, discover(SysTree{}, "node"));

@@ -16,7 +16,9 @@ inline constexpr const char* kMachineFileName = ".pinfold_machine";
 
 /// Describes this machine. A large one has thousands of files in /sys, so the state directory keeps
 /// what the first call of a boot read about its CPUs, as long as the same CPUs are online. NUMA
-/// nodes, memory and huge pages are read again. Errors: those of discover.
-[[nodiscard]] Result<Machine> this_machine(const agent::AgentOptions& options);
+/// nodes, memory and huge pages are read again. `online`: of online_cpus(). Errors: those of
+/// discover.
+[[nodiscard]] Result<Machine> this_machine(const agent::AgentOptions& options,
+                                           const std::string& online);
 
 }  // namespace pinfold::capi

@@ -24,7 +24,7 @@ tl::unexpected<Error> fail_too_long(const std::string& name, std::size_t most) {
 /// which is not zeroed: most files are far smaller.
 Result<std::string> read_until_end(int fd, const std::string& name, std::size_t size,
                                    std::size_t most) {
-  constexpr std::size_t kFirst = std::size_t{64} << 10U;
+  constexpr std::size_t kFirst = std::size_t{4} << 10U;
   // One byte beyond the limit reveals a file that is too large.
   std::size_t room = std::min(std::max(kFirst, size + 1), most + 1);
   auto bytes = std::make_unique_for_overwrite<char[]>(room);

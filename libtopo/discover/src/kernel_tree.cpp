@@ -1,6 +1,5 @@
 #include "kernel_tree.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -10,17 +9,14 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <memory>
+
+#include "pinfold/base/read_directory.hpp"
 
 namespace pinfold {
 namespace {
 
 // The largest files read here are meminfo and CPU masks: a few kB.
 constexpr std::size_t kMaxFile = std::size_t{1} << 20U;
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
 
 bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
 
@@ -85,21 +81,16 @@ Result<std::optional<CpuSet>> KernelTree::read_cpus(const std::string& list,
 
 Result<std::vector<std::string>> KernelTree::entries(const std::string& directory) const {
   std::vector<std::string> names;
-  UniqueFd fd(::openat(fd_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd fd(::openat(fd_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) {
     if (is_missing(errno)) return names;
     return fail_errno(errno, fmt::format("open {}", shown(directory)));
   }
-  const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(fd.get()));
-  if (!stream) return fail_errno(errno, fmt::format("list {}", shown(directory)));
-  (void)fd.release();  // the stream owns it now
-  while (true) {
-    errno = 0;
-    const dirent* const entry = ::readdir(stream.get());  // NOLINT(concurrency-mt-unsafe): our own
-    if (entry == nullptr) break;
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  auto entries = read_directory(fd.get());
+  if (!entries) return fail_errno(errno, fmt::format("list {}", shown(directory)));
+  for (DirectoryEntry& entry : *entries) {
+    if (!entry.name.starts_with('.')) names.push_back(std::move(entry.name));
   }
-  if (errno != 0) return fail_errno(errno, fmt::format("list {}", shown(directory)));
   std::sort(names.begin(), names.end());
   return names;
 }

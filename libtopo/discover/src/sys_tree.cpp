@@ -296,6 +296,25 @@ Result<std::optional<std::vector<CoreKind>>> read_core_kinds(const KernelTree& t
   return std::optional(std::move(kinds));
 }
 
+/// Returns `known` with the memory and huge pages that its NUMA nodes have now; nullopt if there
+/// are other nodes now, or a file is missing.
+Result<std::optional<MachineDescription>> read_memory_again(const KernelTree& tree,
+                                                            MachineDescription known) {
+  CpuSet ids;
+  for (const NumaNode& node : known.numa_nodes) ids.insert(CpuId{node.id.value});
+  PINFOLD_LET(const auto online, read_online(tree, kNodeDirectory));
+  if (online != ids || !known.warnings.empty()) return std::nullopt;
+  for (NumaNode& node : known.numa_nodes) {
+    const std::string directory = fmt::format("{}/node{}", kNodeDirectory, node.id.value);
+    PINFOLD_LET(const auto memory, tree.read(directory + "/meminfo", parse_mem_total));
+    if (!memory) return std::nullopt;
+    node.memory = *memory;
+    PINFOLD_LET(node.hugepages, read_hugepages(tree, directory + "/hugepages"));
+  }
+  PINFOLD_LET(known.memory_capacity, tree.read(kMemInfo, parse_mem_total));
+  return std::optional(std::move(known));
+}
+
 }  // namespace
 
 /// Warns of online CPUs that are left out because they have no topology files, and of memory that
@@ -349,6 +368,8 @@ Result<MachineDescription> read_sys_tree(const SysTree& source) {
 
 Result<MachineDescription> read_numa_nodes_again(const SysTree& source, MachineDescription known) {
   PINFOLD_LET(auto tree, KernelTree::open(source.root));
+  PINFOLD_LET(auto same_nodes, read_memory_again(tree, known));
+  if (same_nodes) return *std::move(same_nodes);
   CpuSet usable;
   for (const Cpu& cpu : known.cpus) usable.insert(cpu.id);
   PINFOLD_LET(auto nodes, read_nodes(tree, usable));
