@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "pinfold/text/document.hpp"
-
 namespace pinfold::agent {
 namespace {
 
@@ -168,16 +166,20 @@ std::string encode_metrics(const Metrics& metrics) {
 }
 
 Result<Metrics> decode_metrics(std::string_view text) {
-  auto document = parse_document(text);
-  if (!document) return fail(ErrorCode::kCorrupt, std::move(document).error().message);
+  const json document = json::parse(text, nullptr, false);
   const auto bad = [](const char* what) {
     return fail(ErrorCode::kCorrupt, fmt::format("metrics: expected {}", what));
   };
-  if (!document->is_object() || document->value("version", json()) != kMetricsVersion) {
+  const auto member = [&](const char* name) -> const json& {
+    static const json kNone;
+    const auto found = document.find(name);
+    return found == document.end() ? kNone : *found;
+  };
+  if (!document.is_object() || member("version") != kMetricsVersion) {
     return bad("an object with \"version\": 1");
   }
   Metrics metrics;
-  const json counts = document->value("counts", json());
+  const json& counts = member("counts");
   if (!counts.is_object()) return bad("\"counts\": an object");
   for (const CounterName& name : counter_names()) {
     const auto found = counts.find(sample_name(name));
@@ -185,14 +187,14 @@ Result<Metrics> decode_metrics(std::string_view text) {
       return bad("counts that are not negative");
     }
   }
-  const json durations = document->value("durations", json());
+  const json& durations = member("durations");
   if (!durations.is_array() || durations.size() != Metrics::kBuckets) {
     return bad("\"durations\": a count for each of 16 buckets");
   }
   for (std::size_t i = 0; i < Metrics::kBuckets; ++i) {
     if (!read_count(durations[i], metrics.durations[i])) return bad("durations: counts");
   }
-  if (!read_count(document->value("duration_sum_ms", json()), metrics.duration_sum_ms)) {
+  if (!read_count(member("duration_sum_ms"), metrics.duration_sum_ms)) {
     return bad("\"duration_sum_ms\": milliseconds");
   }
   return metrics;
