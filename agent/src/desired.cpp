@@ -120,18 +120,22 @@ void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& 
   enforce::GroupSettings own;
   own.cpus = pool;
   bool is_first = true;
+  bool has_own_groups = false;
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const ContainerId id{uid, containers[i].name};
     if (finished[i] || state.removed.contains(id)) continue;
     enforce::GroupSettings group = container_group(containers[i], pool, facts);
     // The runtime sets everything but the cpuset of an adopted group.
-    if (state.adopted.contains(id)) group.values.clear();
+    const bool is_adopted = state.adopted.contains(id);
+    if (is_adopted) group.values.clear();
+    has_own_groups = has_own_groups || !is_adopted;
     join(own.cpus, group.cpus, is_first);
     join(own.mems, group.mems, is_first);
     is_first = false;
     layout.emplace(id, std::move(group));
   }
   unite_adopted(state, uid, layout);
+  if (!has_own_groups) return;  // no process would ever be in the pod's group
   if (const auto resources = pod_resources(node, state.node, uid)) {
     own.values = enforce::values_of(*resources, enforce::GroupLevel::kPod, facts);
   }

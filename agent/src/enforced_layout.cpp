@@ -436,10 +436,7 @@ Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& co
   // Only this group differs from the known layout: it has the settings that its runtime gave it.
   auto* const clean = std::get_if<Clean>(&before);
   const auto entry = desired.layout.find(container);
-  if (clean == nullptr || entry == desired.layout.end() ||
-      !clean->layout.contains(entry->first.parent())) {
-    return {};
-  }
+  if (clean == nullptr || entry == desired.layout.end()) return {};
   PINFOLD_LET(auto settings, cgroups_.observe_adopted(entry->first, entry->second));
   if (!settings) return {};
   Layout group{{entry->first, *std::move(settings)}};

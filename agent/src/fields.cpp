@@ -102,7 +102,7 @@ void describe(Fields& fields, ContainerStatus& container) {
                 "Why it has no exclusive CPUs; \"\": it has exclusive CPUs.");
   fields.member("cgroup", container.cgroup, "Its group below the root.");
   fields.member("cgroupPath", container.cgroup_path,
-                "Its group, absolute; \"\": nothing is enforced.");
+                "Its own group, absolute; \"\": it has none, or nothing is enforced.");
   fields.member("problem", container.problem,
                 "How it differs from the desired state, or why it was not read; \"\": it is ok.");
   describe_observed(fields, container.observed);

@@ -75,6 +75,7 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
   enforce::Layout desired;
   add_pod_layout(node, state, *pod, containers,
                  enforced != nullptr ? enforced->facts() : enforce::KernelFacts{}, desired);
+  if (!desired.contains(own)) status.cgroup_path.clear();
   for (ContainerResources& resources : containers) {
     const enforce::GroupName name = ContainerId{uid, resources.name};
     const auto group = desired.find(name);

@@ -53,10 +53,8 @@ class LayoutObserver {
   LayoutObserver(const Cgroups& cgroups, const Layout& desired)
       : cgroups_(cgroups), desired_(desired) {}
 
-  /// Adds a pod with its containers, including adopted ones. Skips an adopted group that its
-  /// runtime has removed, and one whose pod has no group: a layout has no container without its
-  /// pod, so that container counts as new.
-  void add_pod(const PodUid& pod) {
+  /// Adds the group of a pod with those of the containers in it.
+  void add_own_groups(const PodUid& pod) {
     const GroupName own(pod);
     const GroupReader::Part part = cgroups_.root_group().cpuset();
     const auto containers = part.fs->children(to_string(own));
@@ -68,10 +66,16 @@ class LayoutObserver {
       const GroupName name(pod, container);
       if (is_safe_name(container) && !cgroups_.is_adopted(name)) add(name);
     }
-    if (!layout_.contains(own)) return;
-    const auto* const adopted = cgroups_.adopted().find(pod);
-    if (adopted == nullptr) return;
-    for (const auto& [container, directory] : *adopted) add_adopted({pod, container});
+  }
+
+  /// Adds an adopted group, unless its runtime has removed it. Its pod's group, if any, comes
+  /// first.
+  void add_adopted(const GroupName& name) {
+    const auto found = desired_.find(name);
+    const auto settings =
+        cgroups_.observe_adopted(name, found == desired_.end() ? GroupSettings{} : found->second);
+    if (!settings) return fail_to_read(name, settings.error());
+    if (*settings) layout_.insert_or_assign(name, **settings);
   }
 
   [[nodiscard]] Layout layout() && { return std::move(layout_); }
@@ -87,14 +91,6 @@ class LayoutObserver {
     const auto settings = read(name, desired == desired_.end() ? nullptr : &desired->second);
     if (!settings) return fail_to_read(name, settings.error());
     if (*settings) layout_.emplace(name, **settings);
-  }
-
-  void add_adopted(const GroupName& name) {
-    const auto found = desired_.find(name);
-    const auto settings =
-        cgroups_.observe_adopted(name, found == desired_.end() ? GroupSettings{} : found->second);
-    if (!settings) return fail_to_read(name, settings.error());
-    if (*settings) layout_.insert_or_assign(name, **settings);
   }
 
   /// An unreadable group may use any CPUs of its parent; everything will be written to it again.
@@ -190,14 +186,18 @@ Result<Layout> Cgroups::observe(const Layout& desired) const {
   for (const std::string& directory : directories) {
     const auto pod = pod_of_group(directory);
     if (!pod) continue;  // not made by Pinfold
-    observer.add_pod(*pod);
+    observer.add_own_groups(*pod);
   }
+  for (const auto& entry : adopted_) observer.add_adopted(entry.id());
   return std::move(observer).layout();
 }
 
 Layout Cgroups::observe_pod(const PodUid& pod, const Layout& desired) const {
   LayoutObserver observer(*this, desired);
-  observer.add_pod(pod);
+  observer.add_own_groups(pod);
+  if (const auto* const adopted = adopted_.find(pod)) {
+    for (const auto& [container, directory] : *adopted) observer.add_adopted({pod, container});
+  }
   return std::move(observer).layout();
 }
 

@@ -275,10 +275,13 @@ class Planner {
                             machine_.to_string(), to_string(name)));
   }
 
-  /// Widens the pod's set until it contains `cpus`.
+  /// Widens the pod's set until it contains `cpus`. A pod whose containers are all adopted has no
+  /// group.
   void widen_pod(const GroupName& name, const CpuSet& cpus) {
-    const CpuSet& has = now_.at(name.parent()).cpus;
-    if (!has.empty() && !has.contains_all(cpus)) set_cpus(name.parent(), has | cpus);
+    const auto pod = now_.find(name.parent());
+    if (pod == now_.end()) return;
+    const CpuSet& has = pod->second.cpus;
+    if (!has.empty() && !has.contains_all(cpus)) set_cpus(pod->first, has | cpus);
   }
 
   /// Returns true if another container has yet to leave CPUs that `name` will get, and one of the

@@ -9,6 +9,7 @@
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/node_agent.hpp"
 #include "pinfold/agent/reconcile.hpp"
+#include "pinfold/agent/status.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/verbs/event.hpp"
 #include "pinfold/verbs/execute.hpp"
@@ -70,7 +71,38 @@ class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
   ModelKernel kernel_{GetParam(), CpuSet::range(0, 7), CpuSet{0, 1}};
 };
 
-/// 250 shared containers make room for an exclusive one, with a single write each.
+/// No process would ever be in it.
+TEST_P(AdoptionTest, APodWhoseContainersAreAllAdoptedHasNoGroup) {
+  make_group("run-c", 100);
+  make_group("run-d", 101);
+  {
+    NodeAgent agent = open();
+    must(agent.admit_adopted(pod("a", {guaranteed("c", 2), guaranteed("d", 1)}),
+                             {"c", "/model/run-c"}));
+    EXPECT_EQ(cpus("poda/d"), "3");
+    EXPECT_EQ(pod_status(agent, PodUid("a"))->cgroup_path, "/model/poda");
+    ASSERT_FALSE(adopt(agent, {{PodUid("a"), "d"}, "/model/run-d"}).value().not_enforced);
+    EXPECT_EQ(cpus("poda"), "gone");
+    EXPECT_EQ(cpus("run-c"), "1-2");
+    EXPECT_EQ(cpus("run-d"), "3");
+    EXPECT_EQ(pod_status(agent, PodUid("a"))->cgroup_path, "");
+    EXPECT_EQ(agent.find_drift().value(), std::vector<std::string>());
+  }
+  NodeAgent agent = open();
+  EXPECT_EQ(agent.find_drift().value(), std::vector<std::string>());
+  must(agent.admit(pod("b", {guaranteed("c", 1)})));
+  EXPECT_EQ(cpus("poda"), "gone");
+  EXPECT_EQ(cpus("run-d"), "3");
+}
+
+TEST_P(AdoptionTest, AContainerIsAdoptedAndStartedInOneTransaction) {
+  make_group("run-c", 100);
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-c"}));
+  EXPECT_TRUE(agent.state().node.find(PodUid("a"))->started.contains("c"));
+}
+
+/// 250 shared containers make room for an exclusive one: one write each, and nothing else.
 TEST_P(AdoptionTest, WritesOnceToEachContainerThatChanges) {
   constexpr int kContainers = 250;
   NodeAgent agent = open();

@@ -115,7 +115,9 @@ TEST(NodeAgent, WritesNothingToTheKernelWhenItStarts) {
     must_admit(agent, pod("x", {guaranteed("a", 1)}));
     ASSERT_FALSE(adopt(agent, {{PodUid("x"), "a"}, "/model/run-a"}).value().not_enforced);
   }
-  ASSERT_TRUE(world.kernel.fs()->make_group("podx/a").has_value());
+  for (const char* const group : {"podx", "podx/a"}) {
+    ASSERT_TRUE(world.kernel.fs()->make_group(group).has_value());
+  }
   const auto log = world.kernel.log;
   NodeAgent agent = world.open();
   EXPECT_TRUE(node_status(agent).has_value());

@@ -71,8 +71,9 @@ void remove_inactive(AgentState& state);
 /// was). Empty, which means the parent's CPUs, with the CPU manager policy none.
 [[nodiscard]] CpuSet shared_pool(const Node& node, const NodeState& state);
 
-/// Returns the control groups that a state asks for while every CPU is online: one per active pod
-/// and per container, except removed containers and finished init containers.
+/// Returns the control groups that a state asks for while every CPU is online: one per container,
+/// except removed and finished init containers, and one per pod with a container that has not
+/// adopted its group.
 [[nodiscard]] enforce::Layout desired_layout(const Node& node, const AgentState& state,
                                              const enforce::KernelFacts& facts);
 /// Adds the groups of one active pod. `containers`: its all_container_resources().
