@@ -249,16 +249,24 @@ Result<std::string> NodeView::directory_to_adopt(const PodSpec& pod,
 
 Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
   PINFOLD_TRY(check_container(pod, adoption.container));
-  if (state().node.find(pod.uid) != nullptr) {
-    PINFOLD_LET(auto adopted,
-                agent::adopt(*this, {{pod.uid, adoption.container}, adoption.directory}));
+  const ContainerId container{pod.uid, adoption.container};
+  const bool is_active = state().node.find(pod.uid) != nullptr;
+  if (is_active && enforced_) {
+    PINFOLD_LET(auto adopted, agent::adopt(*this, {container, adoption.directory}));
     return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
   }
-  const ContainerId container{pod.uid, adoption.container};
   PINFOLD_LET(std::string directory, directory_to_adopt(pod, adoption));
-  PINFOLD_LET(Decided decided, decide_all(state(), {pod}, nullptr));
+  if (is_active) {
+    AgentState next = state();
+    note_adopted(next, container, std::move(directory));
+    PINFOLD_TRY(store(std::move(next)));
+    return AdmitOutcome{};
+  }
+  PINFOLD_LET(Decided decided, decide_all({pod}, nullptr));
   AdmitOutcome outcome = std::move(decided.outcomes.front());
   if (!outcome.rejection) {
+    PINFOLD_LET(decided.next.node,
+                start_container(*node_, std::move(decided.next.node), container));
     note_adopted(decided.next, container, std::move(directory));
     decided.next.ending.insert(pod.uid);
   }

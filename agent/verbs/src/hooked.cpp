@@ -37,15 +37,18 @@ std::optional<Refusal> check_active(const agent::NodeAgent& agent, const PodSpec
       {ErrorCode::kBusy, 0, fmt::format("a different pod with the UID '{}' is active", pod.uid)}};
 }
 
-/// Starts the container after its admission.
+/// Starts the container after its admission, unless that has.
 std::optional<Refusal> start_hooked(agent::NodeAgent& agent, const ContainerId& container,
                                     const agent::AdmitOutcome& outcome,
                                     const std::function<bool()>& has_ended) {
   const char* const summary = "its cpuset cannot be applied";
   if (outcome.not_enforced) return Refusal{summary, *outcome.not_enforced};
-  auto started = agent.start(container);
-  if (!started) return Refusal{summary, std::move(started).error()};
-  if (started->not_enforced) return Refusal{summary, *std::move(started->not_enforced)};
+  const ActivePod* const pod = agent.state().node.find(container.pod);
+  if (pod == nullptr || !pod->started.contains(container.name)) {
+    auto started = agent.start(container);
+    if (!started) return Refusal{summary, std::move(started).error()};
+    if (started->not_enforced) return Refusal{summary, *std::move(started->not_enforced)};
+  }
   agent.reset_affinity(container);
   if (!has_ended()) return std::nullopt;
   const char* const ended = "the container's process has ended";

@@ -104,9 +104,9 @@ class NodeAgent : public NodeView {
   /// Stores notes of active pods, and ignores those of others; then applies. Errors: those of the
   /// store.
   [[nodiscard]] Result<ChangeOutcome> note(const PodNotes& notes);
-  /// Admits a pod and adopts the group of one of its containers, in one transaction. The pod then
-  /// ends with its last adopted container, unless it is admitted again with admit(). If the pod is
-  /// already active, only adopts the group, which does not change how the pod ends.
+  /// Admits a pod, adopts the group of one of its containers and starts that, in one transaction.
+  /// The pod then ends with its last adopted container, unless it is admitted again with admit().
+  /// If the pod is already active, only adopts the group, which does not change how the pod ends.
   /// Errors: as admit; kNotFound if the pod has no such container; those of
   /// ObservedCgroups::check_adoptable. Then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
