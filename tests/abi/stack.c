@@ -82,6 +82,17 @@ static void remove_pod(void) {
   must(pinfold_pod_remove(node, "a", 0, &error), error);
 }
 
+static void create(void) {
+  pinfold_request request = PINFOLD_REQUEST_INIT;
+  char* error = NULL;
+  request.manifest = kPod;
+  must(pinfold_container_create(node, &request, "/tmp", NULL, &error), error);
+}
+static void delete (void) {
+  char* error = NULL;
+  must(pinfold_container_delete(node, "a", NULL, &error), error);
+}
+
 static void* run(void* call) {
   (*(void (**)(void))call)();
   return NULL;
@@ -104,25 +115,63 @@ static size_t measure(void (*call)(void)) {
   return kStack - unused;
 }
 
-int main(int argc, char** argv) {
-  struct {
-    const char* name;
-    void (*call)(void);
-  } const calls[] = {{"open", open_node}, {"admit", admit},           {"explain", explain},
-                     {"list", list},      {"status", status},         {"start", start},
-                     {"resize", resize},  {"defragment", defragment}, {"reconfigure", reconfigure},
-                     {"status", status},  {"remove", remove_pod}};
-  char dir[] = "/tmp/pinfold_stack_XXXXXX";
-  size_t i = 0;
-  options.flags = PINFOLD_NODE_NO_ENFORCE;
-  options.state_dir = argc > 1 ? argv[1] : mkdtemp(dir);
-  options.socket = argc > 2 ? argv[2] : "";
-  options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
-  for (i = 0; i < sizeof calls / sizeof calls[0]; ++i) {
+typedef struct {
+  const char* name;
+  void (*call)(void);
+} Call;
+
+static const Call kCalls[] = {
+    {"open", open_node}, {"admit", admit},           {"explain", explain},
+    {"list", list},      {"status", status},         {"start", start},
+    {"resize", resize},  {"defragment", defragment}, {"reconfigure", reconfigure},
+    {"status", status},  {"remove", remove_pod}};
+
+/* A machine and a configuration with everything that decides. */
+static const char kMachine[] =
+    "{\"name\":\"n\",\"cpus\":["
+    "{\"id\":0,\"core\":0,\"socket\":0,\"numa\":0,\"l3\":0},"
+    "{\"id\":1,\"core\":1,\"socket\":0,\"numa\":0,\"l3\":0},"
+    "{\"id\":2,\"core\":2,\"socket\":1,\"numa\":1,\"l3\":1},"
+    "{\"id\":3,\"core\":3,\"socket\":1,\"numa\":1,\"l3\":1}],"
+    "\"numaNodes\":[{\"id\":0,\"memory\":4294967296,\"hugepages\":{}},"
+    "{\"id\":1,\"memory\":4294967296,\"hugepages\":{}}],\"devices\":[]}";
+static const char kWithMemory[] =
+    "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\ntopologyManagerPolicy: restricted\n"
+    "memoryManagerPolicy: Static\nsystemReserved: {memory: 64Mi}\n"
+    "evictionHard: {memory.available: 64Mi}\n"
+    "reservedMemory: [{numaNode: 0, limits: {memory: 128Mi}}]\n";
+static const Call kCallsWithMemory[] = {
+    {"open", open_node}, {"admit", admit},           {"explain", explain}, {"start", start},
+    {"resize", resize},  {"defragment", defragment}, {"status", status},   {"remove", remove_pod},
+    {"create", create},  {"delete", delete}};
+
+static void measure_all(const Call* calls, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
     const size_t used = measure(calls[i].call);
     printf("%-11s %zu bytes of stack\n", calls[i].name, used);
     is_bad = is_bad || used > (calls[i].call == reconfigure ? kLimitToReconfigure : kLimit);
   }
   pinfold_node_close(node);
-  return is_bad;
+}
+
+/* stack [DIRECTORY [SOCKET]]: of a service. */
+int main(int argc, char** argv) {
+  char dir[] = "/tmp/pinfold_stack_XXXXXX";
+  char command[64];
+  options.flags = PINFOLD_NODE_NO_ENFORCE;
+  options.state_dir = argc > 1 ? argv[1] : mkdtemp(dir);
+  options.socket = argc > 2 ? argv[2] : "";
+  options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+  measure_all(kCalls, sizeof kCalls / sizeof kCalls[0]);
+  if (argc > 1) return is_bad;
+  snprintf(command, sizeof command, "rm -r %s", dir);
+  if (system(command) != 0) return 2;
+  memset(dir + sizeof dir - 7, 'X', 6);
+  options.state_dir = mkdtemp(dir);
+  puts("with the memory manager:");
+  options.machine = kMachine;
+  options.config = kWithMemory;
+  measure_all(kCallsWithMemory, sizeof kCallsWithMemory / sizeof kCallsWithMemory[0]);
+  snprintf(command, sizeof command, "rm -r %s", dir);
+  return system(command) != 0 || is_bad;
 }

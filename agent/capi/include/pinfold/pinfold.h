@@ -46,7 +46,11 @@
  *  9. Outcomes of a call that changes a node. Done: PINFOLD_OK, PINFOLD_NOT_SETTLED and
  *     PINFOLD_NOT_ENFORCED; PINFOLD_REJECTED is an answer, and stored as such. Unknown:
  *     PINFOLD_UNKNOWN. Not done: every other code; then nothing has changed, unless a description
- *     says otherwise.
+ *     says otherwise. Besides the codes in its description, every function with a node returns
+ *     PINFOLD_BUSY if it cannot get the lock of the state directory, or runs in a callback;
+ *     PINFOLD_CORRUPT for damaged state files; PINFOLD_IO if the kernel or the service fails;
+ *     PINFOLD_UNSUPPORTED for a change of a node that is open read-only; PINFOLD_NOT_ENFORCED and
+ *     PINFOLD_NOT_SETTLED after a change.
  *  10. Process: the library never prints, exits, aborts, installs a signal handler, starts a
  *     thread or throws. After fork() the child may use the handles if no other thread was in a
  *     call.
@@ -276,17 +280,22 @@ typedef struct pinfold_node_options {
  * answers, except on a node that is open read-only. Its configuration, machine and cgroups then
  * apply: PINFOLD_INVALID_ARGUMENT if the options ask for others, PINFOLD_UNSUPPORTED for hint
  * providers and a cgroup_fs. Afterwards the service brings the kubelet's files up to date, so that
- * no call returns PINFOLD_NOT_SETTLED. A service may start and stop between calls. */
+ * no call returns PINFOLD_NOT_SETTLED. A service may start and stop between calls.
+ *
+ * Errors: PINFOLD_INVALID_ARGUMENT for options, a configuration or a machine that are not valid, do
+ * not fit each other or the state, and for a state directory that other users can change;
+ * PINFOLD_NOT_FOUND for a config_file or a read-only state directory that does not exist. */
 pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node** node,
                                char** error);
+/** Closes a node. Pods stay as they are. */
 void pinfold_node_close(pinfold_node* node);
 
 /** Returns the desired and observed resources of every pod, as `pinfold status -o json` prints
- * them, without `comparison`, `podResources` and `load` (docs/json.md). */
+ * them, without `comparison`, `podResources` and `load` (docs/json.md). Errors: none of its own. */
 pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** error);
 
 /** Brings cgroups back to the desired state. *json is as `pinfold reconcile -o json` prints it,
- * without `notSettled`. Returns PINFOLD_NOT_ENFORCED, with *json set, if drift remains. */
+ * without `notSettled`. Errors: PINFOLD_NOT_ENFORCED, with *json set, if drift remains. */
 pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** error);
 
 /* ---- Another configuration or machine, and room for a pod ---- */
@@ -319,6 +328,7 @@ typedef struct pinfold_reconfiguration {
  * reconfigure -o json` prints it. `node` has the new configuration and machine afterwards; other
  * nodes that are open on the state directory keep the old ones and must be opened again. If the
  * node was opened with the config.yaml of its state directory, that file is replaced.
+ * Errors: PINFOLD_INVALID_ARGUMENT for a configuration or machine that is not valid;
  * PINFOLD_UNSUPPORTED, with *plan set, if pods cannot stay and no flag permits removing them: then
  * nothing has changed. PINFOLD_NOT_ENFORCED also sets *plan. */
 pinfold_code pinfold_node_reconfigure(pinfold_node* node,
@@ -327,7 +337,8 @@ pinfold_code pinfold_node_reconfigure(pinfold_node* node,
 
 /** Plans the fewest moves after which the node admits a Pod (YAML or JSON) that it rejects now, and
  * applies them. Does not admit the pod. Flags: PINFOLD_RECONFIGURE_DRY_RUN. *plan is JSON, as
- * `pinfold defragment -o json` prints it. PINFOLD_REJECTED, with *plan set, if it finds no moves
+ * `pinfold defragment -o json` prints it. Errors: PINFOLD_INVALID_ARGUMENT for a manifest that is
+ * not a valid pod; PINFOLD_REJECTED, with *plan set, if it finds no moves
  * that make room: then nothing has changed. PINFOLD_NOT_ENFORCED also sets *plan. */
 pinfold_code pinfold_node_defragment(pinfold_node* node, const char* manifest, uint32_t flags,
                                      char** plan, char** error);
@@ -342,16 +353,19 @@ typedef struct pinfold_pod pinfold_pod;
 
 /** Admits a Pod (YAML or JSON): assigns CPUs and memory, stores the decision durably and creates
  * the cgroups. After that no other container runs on the pod's exclusive CPUs. A pod that is
- * already active keeps its resources. PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED also set *pod. */
+ * already active keeps its resources. Errors: PINFOLD_REJECTED, which sets *pod, as
+ * PINFOLD_NOT_ENFORCED does; PINFOLD_INVALID_ARGUMENT for a manifest that is not a valid pod;
+ * PINFOLD_BUSY if the pod is active with another spec and a running container would lose CPUs. */
 pinfold_code pinfold_pod_admit(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                char** error);
 
 /** Decides about a Pod (YAML or JSON) as a dry run, and explains the decision in pinfold_pod_trace.
- * Changes nothing. PINFOLD_REJECTED also sets *pod. */
+ * Changes nothing. Errors: those of pinfold_pod_admit; PINFOLD_REJECTED also sets *pod. */
 pinfold_code pinfold_pod_explain(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                  char** error);
 
-/** Returns an active pod. Here and below, `pod_id` is its UID, its name or "namespace/name". */
+/** Returns an active pod. Here and below, `pod_id` is its UID, its name or "namespace/name".
+ * Errors: PINFOLD_NOT_FOUND; PINFOLD_INVALID_ARGUMENT for a name that several active pods have. */
 pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod** pod,
                              char** error);
 
@@ -366,10 +380,12 @@ enum {
 /** Removes a pod with all its containers: releases its resources and removes its cgroups. `pod_id`
  * is its UID or "namespace/name", not a bare name, which could mean another pod once this one is
  * gone. A pod that only the kubelet's state files name ("held" in pinfold_node_get_status) has only
- * a UID. */
+ * a UID. Errors: PINFOLD_NOT_FOUND; PINFOLD_INVALID_ARGUMENT for a bare name; PINFOLD_UNSUPPORTED
+ * for unknown flags; PINFOLD_BUSY and PINFOLD_UNSUPPORTED as PINFOLD_REMOVE_KILL says. */
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error);
 
+/** Frees a pod, unless it belongs to a list. */
 void pinfold_pod_free(pinfold_pod* pod);
 
 /** A snapshot of the pods of a node; immutable. */
@@ -377,9 +393,11 @@ typedef struct pinfold_pod_list pinfold_pod_list;
 
 /** Returns the active pods in the order of their admission, then the held ones. A held pod is one
  * that only the kubelet's state files name. It has only a UID, and its containers have only a name,
- * `cpus`, `mems`, `exclusive_cpus` and `isolation`. */
+ * `cpus`, `mems`, `exclusive_cpus` and `isolation`. Errors: none of its own. */
 pinfold_code pinfold_node_list_pods(pinfold_node* node, pinfold_pod_list** list, char** error);
+/** Frees a list and its pods. */
 void pinfold_pod_list_free(pinfold_pod_list* list);
+/** Returns the number of pods. */
 size_t pinfold_pod_list_count(const pinfold_pod_list* list);
 /** Returns the pod at `index`, or NULL. It belongs to the list: do not free it. */
 const pinfold_pod* pinfold_pod_list_pod(const pinfold_pod_list* list, size_t index);
@@ -389,8 +407,11 @@ const pinfold_pod* pinfold_pod_list_pod(const pinfold_pod_list* list, size_t ind
 int pinfold_pod_is_admitted(const pinfold_pod* pod);
 /** Returns 1 for a held pod, which only the kubelet's state files name, else 0. */
 int pinfold_pod_is_held(const pinfold_pod* pod);
+/** Returns the pod's metadata.uid. */
 const char* pinfold_pod_uid(const pinfold_pod* pod);
+/** Returns the pod's metadata.name; "" for a held pod. */
 const char* pinfold_pod_name(const pinfold_pod* pod);
+/** Returns the pod's metadata.namespace; "" for a held pod. */
 const char* pinfold_pod_namespace(const pinfold_pod* pod);
 /** Returns the kubelet's rejection reason, such as "TopologyAffinityError"; "" if admitted. */
 const char* pinfold_pod_reason(const pinfold_pod* pod);
@@ -459,26 +480,28 @@ size_t pinfold_pod_container_count(const pinfold_pod* pod);
  * Errors: PINFOLD_NOT_FOUND. */
 pinfold_code pinfold_pod_get_container(const pinfold_pod* pod, size_t index,
                                        pinfold_container* container, char** error);
-/** Like pinfold_pod_get_container, for the container with this name. */
+/** Like pinfold_pod_get_container, for the container with this name. Errors: PINFOLD_NOT_FOUND. */
 pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name,
                                         pinfold_container* container, char** error);
 
 /** Prepares the start of a container's process: releases resources that earlier init containers no
- * longer need, and makes sure that the container's cgroup exists. */
+ * longer need, and makes sure that the container's cgroup exists. Errors: PINFOLD_NOT_FOUND for a
+ * pod or container that does not exist; PINFOLD_BUSY if too few devices are free. */
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,
                                      char** error);
 /** Changes the number of exclusive CPUs of a running container (KEP-5554): `milli_cpu` is its new
  * request and limit, in thousandths of a CPU. It keeps the CPUs of its admission and, when it
  * grows, all of its current CPUs. Afterwards its cgroup has the new cpuset, and no other container
  * runs on its CPUs. Unless `pod` is NULL, sets *pod as pinfold_pod_get does, also with
- * PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED. PINFOLD_REJECTED if it is not resized: then nothing
- * has changed, and *error begins with the kubelet's reason: "Deferred: " if other pods use the CPUs
- * that it needs, or "Infeasible: ". PINFOLD_INVALID_ARGUMENT for 0 or less. */
+ * PINFOLD_REJECTED and PINFOLD_NOT_ENFORCED. Errors: PINFOLD_NOT_FOUND; PINFOLD_REJECTED if it is
+ * not resized: then nothing has changed, and *error begins with the kubelet's reason: "Deferred: "
+ * if other pods use the CPUs that it needs, or "Infeasible: ". PINFOLD_INVALID_ARGUMENT for 0 or
+ * less. */
 pinfold_code pinfold_container_resize(pinfold_node* node, const char* pod_id, const char* container,
                                       int64_t milli_cpu, pinfold_pod** pod, char** error);
 /** Removes a container for good: releases its resources and removes its cgroup. The pod stays.
- * `pod_id` is as in pinfold_pod_remove.
- * Flags: PINFOLD_REMOVE_KILL. */
+ * `pod_id` is as in pinfold_pod_remove. Flags: PINFOLD_REMOVE_KILL. Errors: those of
+ * pinfold_pod_remove, also for the container. */
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,
                                       uint32_t flags, char** error);
 /** Moves a process into the container's cgroup. The children that it creates afterwards start
@@ -504,7 +527,8 @@ pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_
  * cgroup. If the container is not removed, a reconciliation removes it when the last process of the
  * cgroup has ended, or, if the cgroup has no process yet, when the cgroup is gone. Unless
  * `previous` is NULL, sets *previous to the directory that was adopted for the container before, or
- * "", also with PINFOLD_NOT_ENFORCED. PINFOLD_BUSY if the container already runs in another cgroup;
+ * "", also with PINFOLD_NOT_ENFORCED. Errors: PINFOLD_NOT_FOUND for a pod, container or directory
+ * that does not exist; PINFOLD_BUSY if the container already runs in another cgroup;
  * PINFOLD_INVALID_ARGUMENT for a cgroup of another container or pod, for one that contains
  * Pinfold's root or the pods of a kubelet, and for a directory that is not a cgroup of this
  * hierarchy. */
@@ -533,8 +557,9 @@ typedef struct pinfold_request {
 /** Admits a pod and adopts the cgroup that the runtime made for its container, in one transaction;
  * call it before the container's program runs. `directory` is as in pinfold_container_adopt_cgroup.
  * Afterwards no other container runs on the container's exclusive CPUs, and the cgroup has its
- * cpusets. If a step fails, everything is undone, and processes in the cgroup are killed. The pod
- * ends with the container: after pinfold_container_delete, or when the next
+ * cpusets. If a step fails, everything is undone, and processes in the cgroup are killed; only
+ * after PINFOLD_NO_MEMORY may the pod be active, until the container is deleted or its cgroup goes.
+ * The pod ends with the container: after pinfold_container_delete, or when the next
  * pinfold_container_create or pinfold_node_reconcile (or a service, at once) finds that it has
  * ended, see pinfold_container_adopt_cgroup. Unless `pod` is NULL, sets *pod as pinfold_pod_admit
  * does, also with PINFOLD_REJECTED. Errors: PINFOLD_REJECTED; PINFOLD_BUSY if a different pod has
@@ -561,7 +586,8 @@ pinfold_code pinfold_container_delete(pinfold_node* node, const char* uid, const
  * PINFOLD_INVALID_ARGUMENT if other users can change it; PINFOLD_CORRUPT; PINFOLD_IO. */
 
 /** Sets *uid and *container to the pod and the container that own a CPU. *container is "" if
- * several containers of the pod share it; both are "" if the CPU is in the shared pool. */
+ * several containers of the pod share it; both are "" if the CPU is in the shared pool. Errors:
+ * also PINFOLD_INVALID_ARGUMENT if `cpu` is no number of a CPU. */
 pinfold_code pinfold_owner_of(const char* state_dir, int32_t cpu, char** uid, char** container,
                               char** error);
 /** Sets *is_exclusive to 1 if every one of the CPUs ("2-3,8") has an owner, else to 0; to 0 for "".
@@ -586,21 +612,23 @@ typedef struct pinfold_fleet pinfold_fleet;
 
 /** Reads NodeResourceTopology objects, YAML or JSON: one object, a list, a stream, or one per line.
  * `ignored_resources`: resources that the kubelets of these nodes do not align, separated by
- * commas; may be NULL. */
+ * commas; may be NULL. Errors: PINFOLD_INVALID_ARGUMENT, which names the object. */
 pinfold_code pinfold_fleet_open(const char* topologies, const char* ignored_resources,
                                 pinfold_fleet** fleet, char** error);
+/** Frees a fleet. */
 void pinfold_fleet_close(pinfold_fleet* fleet);
 
 /** Predicts which nodes would admit a Pod (YAML or JSON). *json is an element of the output of
  * `pinfold predict -o json`, with the best node first. `scoring` is a name from docs/predict.md;
- * NULL: LeastNUMANodes. Returns PINFOLD_REJECTED, with *json set, if every node would reject the
- * Pod. */
+ * NULL: LeastNUMANodes. Errors: PINFOLD_REJECTED, with *json set, if every node would reject the
+ * Pod; PINFOLD_INVALID_ARGUMENT for a manifest that is not a valid pod, and an unknown scoring. */
 pinfold_code pinfold_fleet_predict(pinfold_fleet* fleet, const char* manifest, const char* scoring,
                                    char** json, char** error);
 
 /** Places a Pod (YAML or JSON) on a node, so that later predictions find less room there. Moves a
- * Pod that is already placed. Returns PINFOLD_REJECTED and changes nothing if the node would reject
- * the Pod. */
+ * Pod that is already placed. Errors: PINFOLD_REJECTED if the node would reject the Pod;
+ * PINFOLD_NOT_FOUND for an unknown node; PINFOLD_INVALID_ARGUMENT for a manifest that is not a
+ * valid pod. Then nothing has changed. */
 pinfold_code pinfold_fleet_place_pod(pinfold_fleet* fleet, const char* manifest,
                                      const char* node_name, char** error);
 /** Removes a placed pod from its node. Errors: PINFOLD_NOT_FOUND. */
