@@ -262,7 +262,7 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
     PINFOLD_TRY(store(std::move(next)));
     return AdmitOutcome{};
   }
-  PINFOLD_LET(Decided decided, decide_all({pod}, nullptr));
+  PINFOLD_LET(Decided decided, decide_all(state(), {pod}, nullptr));
   AdmitOutcome outcome = std::move(decided.outcomes.front());
   if (!outcome.rejection) {
     PINFOLD_LET(decided.next.node,

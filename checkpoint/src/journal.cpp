@@ -98,7 +98,7 @@ bool take_entry(std::string_view& rest, int version, Changes& changes) {
 }
 
 /// Removes one record and its padding from the front of `rest`; nullopt if it is incomplete.
-Result<std::optional<Record>> take_record(std::string_view& rest, Sums sums) {
+Result<std::optional<Record>> take_record(std::string_view& rest, RecordSums sums) {
   const std::size_t begin = rest.size();
   const auto magic = take_until(rest, ' ');
   const auto version_text = take_until(rest, ' ');
@@ -118,7 +118,7 @@ Result<std::optional<Record>> take_record(std::string_view& rest, Sums sums) {
                             *version, kOldestVersion, kJournalVersion));
   }
   const bool is_whole =
-      sums == Sums::kKnown || *sum == fmt::format("{:016x}", content_sum(*body, *version));
+      sums == RecordSums::kKnown || *sum == fmt::format("{:016x}", content_sum(*body, *version));
   if (!is_whole) return std::nullopt;
   Record record{*version, {}};
   while (!body->empty()) {
@@ -185,7 +185,7 @@ std::string_view without_padding(std::string_view record) {
       0, line + 1 + number<std::size_t>(size.substr(size.rfind(' ') + 1), 10).value_or(0));
 }
 
-Result<std::vector<Record>> decode_journal(std::string_view bytes, Sums sums) {
+Result<std::vector<Record>> decode_journal(std::string_view bytes, RecordSums sums) {
   std::vector<Record> records;
   while (!bytes.empty()) {
     PINFOLD_LET(auto record, take_record(bytes, sums));

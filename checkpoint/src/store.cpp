@@ -461,7 +461,7 @@ Result<bool> Store::resume_journal() {
   const auto marked = bytes && mark ? mark_of(*bytes, *mark) : std::nullopt;
   if (!marked) return false;
   const std::string_view synced = std::string_view(*bytes).substr(0, marked->size);
-  PINFOLD_LET(const auto records, decode_journal(synced, Sums::kKnown));
+  PINFOLD_LET(const auto records, decode_journal(synced, RecordSums::kKnown));
   PINFOLD_LET(auto left, roll_forward(*fs_, records));
   if (!left.fits || !has_current_version(records)) return false;
   auto file = fs_->reopen(name, marked->size);

@@ -64,13 +64,13 @@ inline constexpr std::size_t kJournalBlock = 4096;
 [[nodiscard]] std::string_view without_padding(std::string_view record);
 
 /// Whether the sums of records are checked. kKnown: the caller has checked one over all records.
-enum class Sums { kCheck, kKnown };
+enum class RecordSums { kCheck, kKnown };
 
 /// Returns the transactions of a journal, oldest first, up to the first incomplete or damaged
 /// record: that one was being written when the machine stopped.
 /// Errors: kUnsupported for a complete record of another version.
 [[nodiscard]] Result<std::vector<Record>> decode_journal(std::string_view bytes,
-                                                         Sums sums = Sums::kCheck);
+                                                         RecordSums sums = RecordSums::kCheck);
 
 /// Returns the edits from `before` to `after`, or `after` itself if there would be many edits or
 /// they would be longer than half of it.

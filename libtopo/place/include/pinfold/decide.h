@@ -78,8 +78,9 @@ typedef struct pinfold_machine_description {
   size_t struct_size;
   const pinfold_cpu* cpus; /**< in any order; their positions here are those of pinfold_state */
   size_t cpu_count;        /**< at least 1 */
-  const int32_t* numa; /**< the numbers of the NUMA nodes, including those without CPUs; ascending */
-  size_t numa_count;   /**< 1 to 64 */
+  const int32_t*
+      numa;          /**< the numbers of the NUMA nodes, including those without CPUs; ascending */
+  size_t numa_count; /**< 1 to 64 */
   /** Bytes that containers can get on each NUMA node, without what is reserved: `memory_kinds` rows
    * of `numa_count` numbers. Row 0 is regular memory, without its huge pages; each further row is
    * one size of huge pages. NULL: memory is not placed (memory manager policy None). */
