@@ -117,7 +117,7 @@ type Container struct {
 	MemoryLimit   *int64              `json:"memoryLimitBytes"`
 	HugepageLimit map[string]uint64   `json:"hugepageLimitBytes"` // by "2MB", "1GB"
 	OOMScoreAdj   *int                `json:"oomScoreAdj"`
-	Values        map[string]string   `json:"values"` // desired values of its cgroup by file
+	Values        map[string]string   `json:"values"`  // desired values of its cgroup by file
 	Started       bool                `json:"started"` // at least once since the admission
 	WhyShared     string              `json:"whyShared"`
 	Cgroup        string              `json:"cgroup"`     // below the root

@@ -11,6 +11,7 @@
 #include <climits>
 
 #include "kernel_files.hpp"
+#include "named_directory.hpp"
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 

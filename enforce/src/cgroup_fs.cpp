@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "named_directory.hpp"
 #include "pinfold/base/read_directory.hpp"
 #include "pinfold/base/unique_fd.hpp"
 

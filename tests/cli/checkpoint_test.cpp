@@ -282,13 +282,10 @@ TEST_F(Checkpoint, ADirectoryWithAnotherFileUnderTheNameIsAnError) {
   for (const char* const text : {R"({"state":{"policyName":"static"}})", "{}", "null"}) {
     const test::TempDir dir;
     dir.write("cpu_manager_state", text);
-    for (const char* const command : {"checkpoint show ", "checkpoint verify "}) {
-      const auto refused =
-          test::run_shell(std::string(PINFOLD_COMMAND) + " " + command + dir.path());
-      EXPECT_EQ(refused.status, 2) << text;
-      EXPECT_NE(refused.err.find("none of its keys is policyName"), std::string::npos)
-          << refused.err;
-    }
+    const auto refused =
+        test::run_shell(std::string(PINFOLD_COMMAND) + " checkpoint show " + dir.path());
+    EXPECT_EQ(refused.status, 2) << text;
+    EXPECT_NE(refused.err.find("none of its keys is policyName"), std::string::npos) << refused.err;
   }
 }
 

@@ -256,26 +256,11 @@ std::vector<Quantity> smaller_amounts(const std::string& resource, const Quantit
   return all;
 }
 
-/// The next larger amounts, the nearest first: CPUs, devices and memory of which there is as much.
-std::vector<Quantity> larger_amounts(const Machine& machine, const std::string& resource,
-                                     const Quantity& from) {
-  std::vector<Quantity> all;
-  if (resource == kPages || !from.is_whole()) return all;
-  const bool is_memory = is_memory_resource(resource);
-  const std::int64_t step = step_of(resource);
-  const std::int64_t most = is_memory ? static_cast<std::int64_t>(machine.memory())
-                                      : static_cast<std::int64_t>(machine.cpus().size());
-  for (std::int64_t to = from.value() / step * step + step; to <= most; to += step) {
-    all.push_back(is_memory ? Quantity::bytes(to) : Quantity::of(to, Quantity::Format::kDecimalSi));
-  }
-  return all;
-}
-
 double size_of_change(const Quantity& from, const Quantity& to) {
   return std::abs(static_cast<double>((to - from).nano())) / static_cast<double>(from.nano());
 }
 
-/// Tries all smaller and larger amounts of each single request, by brute force.
+/// Tries all smaller amounts of each single request, by brute force.
 std::optional<double> smallest_single_change(const Node& node, const NodeState& state,
                                              const PodSpec& pod) {
   const bool is_valid = find_violations(pod).empty();
@@ -284,12 +269,7 @@ std::optional<double> smallest_single_change(const Node& node, const NodeState& 
   for (Resources* const resources : all_resources(copy)) {
     const Resources original = *resources;
     for (const auto& [name, from] : original.requests) {
-      std::vector<Quantity> amounts = smaller_amounts(name, from);
-      // The API server refuses the others, whose containers may have more than the pod.
-      const auto larger =
-          is_valid ? larger_amounts(node.machine(), name, from) : std::vector<Quantity>();
-      amounts.insert(amounts.end(), larger.begin(), larger.end());
-      for (const Quantity& to : amounts) {
+      for (const Quantity& to : smaller_amounts(name, from)) {
         const double size = size_of_change(from, to);
         if (smallest && size >= *smallest) continue;
         if (original.limits.contains(name) && original.limits.at(name) == from) {

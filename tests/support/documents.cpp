@@ -70,6 +70,7 @@ std::string subcommand_of(const std::vector<std::string>& words) {
 std::string output_of(const std::vector<std::string>& words, const Outcome& outcome) {
   const auto redirection = std::find(words.begin(), words.end(), ">");
   if (redirection == words.end() || redirection + 1 == words.end()) return outcome.out;
+  if (!std::filesystem::is_regular_file(redirection[1])) return "";  // /dev/full never ends
   std::ifstream in(redirection[1], std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }

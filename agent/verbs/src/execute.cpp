@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include "pinfold/agent/reconcile.hpp"
@@ -142,22 +143,25 @@ Result<void> start_all(const Node& node, const PodSpec& pod, agent::AgentState& 
 Result<Admissions> preview(const NodeAgent& agent, const PreviewAdmit& request) {
   Admissions admissions;
   admissions.warnings = request.warnings;
-  agent::AgentState state = agent.state();
+  // On the heap, because a runtime's threads have small stacks.
+  const auto state = std::make_unique<agent::AgentState>(agent.state());
   const std::vector<PodSpec>& pods = request.pods;
   // Like Admit, decides all pods in one transaction, unless one starts before the next.
   const auto count = static_cast<std::ptrdiff_t>(request.starts ? 1 : pods.size());
   for (auto begin = pods.begin(); begin != pods.end(); begin += count) {
     const std::vector<PodSpec> some(begin, begin + count);
-    PINFOLD_LET(auto decided, agent.preview_after(
-                                  state, some, request.wants_trace ? &admissions.traces : nullptr));
-    state = std::move(decided.next);
-    if (request.starts && !decided.outcomes.front().rejection) {
-      PINFOLD_TRY(start_all(agent.node(), some.front(), state));
+    const auto decided = std::make_unique<Result<agent::Preview>>(
+        agent.preview_after(*state, some, request.wants_trace ? &admissions.traces : nullptr));
+    if (!*decided) return tl::unexpected(std::move(*decided).error());
+    agent::Preview& preview = **decided;
+    *state = std::move(preview.next);
+    if (request.starts && !preview.outcomes.front().rejection) {
+      PINFOLD_TRY(start_all(agent.node(), some.front(), *state));
     }
-    std::move(decided.outcomes.begin(), decided.outcomes.end(),
+    std::move(preview.outcomes.begin(), preview.outcomes.end(),
               std::back_inserter(admissions.outcomes));
   }
-  add_pods(agent, state, pods, admissions);
+  add_pods(agent, *state, pods, admissions);
   return admissions;
 }
 

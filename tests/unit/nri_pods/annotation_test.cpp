@@ -113,7 +113,7 @@ TEST(NriAnnotation, AnErrorNamesPodFieldValueAndExpectation) {
            Case{"{", "line 1, column 1: the text ends too early"},
            Case{"{}", "spec.containers: missing: expected at least one container"},
            Case{"containers: [{name: a, resources: {limits: {cpu: x}}}]",
-                "spec.containers[0].resources.limits.cpu: 'x': expected an amount such as"},
+                "spec.containers[0].resources.limits.cpu: 'x': expected CPUs such as 2"},
            Case{"containers: [{name: a, resources: {limit: {cpu: 2}}}]",
                 "unknown field 'spec.containers[0].resources.limit', did you mean 'limits'?"},
            Case{"containers: [{name: a, resources: {requests: {cpu: 3}, limits: {cpu: 2}}}]",
@@ -253,8 +253,7 @@ TEST(NriAnnotator, AnErrorNamesPodFieldValueAndExpectation) {
            Case{R"({"container":{}})", "container: an object: expected 'containers' or"},
            Case{R"({"containers":[]})", "containers: a list: expected an object"},
            Case{R"({"containers":{"a":1}})", "containers.a: spec.containers[0].resources: 1"},
-           Case{R"({"containers":{"a":{"limits":{"cpu":"x"}}}})",
-                "limits.cpu: 'x': expected an amount"},
+           Case{R"({"containers":{"a":{"limits":{"cpu":"x"}}}})", "limits.cpu: 'x': expected CPUs"},
            Case{R"({"containers":{"a":{}},"initContainers":{"a":{}}})",
                 "initContainers.a: 'a': expected a unique name"},
        }) {

@@ -65,7 +65,7 @@ const ForeignFile* find_foreign_file(const std::string& path, const std::string&
 
 /// Checks that a whole JSON object has at least one key of a CPU or memory manager's state file.
 /// Any other text may be a damaged one.
-Result<void> check_keys(const std::string& path, const std::string& bytes) {
+Result<void> check_keys(const std::string& path, const std::string& bytes, Keyless keyless) {
   constexpr std::array<std::string_view, 5> kOurs = {"policyName", "defaultCpuSet", "machineState",
                                                      "podEntries", "dataChecksum"};
   constexpr std::string_view kExpected =
@@ -74,8 +74,9 @@ Result<void> check_keys(const std::string& path, const std::string& bytes) {
   const auto keys = checkpoint::keys_of(bytes);
   const bool is_ours = std::any_of(kOurs.begin(), kOurs.end(),
                                    [&](std::string_view name) { return has_key(keys, name); });
-  const bool is_whole_value = !bytes.empty() && !checkpoint::json_syntax_error(bytes);
-  if (is_ours || (keys.empty() && !is_whole_value)) return {};
+  const bool is_refused =
+      keyless == Keyless::kRefuse && !bytes.empty() && !checkpoint::json_syntax_error(bytes);
+  if (is_ours || (keys.empty() && !is_refused)) return {};
   if (const ForeignFile* const foreign = find_foreign_file(path, bytes)) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("'{}': a state file of the kubelet's {} ({}): {}", input_name(path),
@@ -96,7 +97,8 @@ Result<void> check_keys(const std::string& path, const std::string& bytes) {
 
 /// Adds the state files of a directory, including the changes in its journal, which the next
 /// opening would apply.
-Result<void> add_directory(const std::string& path, std::vector<StateFile>& files) {
+Result<void> add_directory(const std::string& path, Keyless keyless,
+                           std::vector<StateFile>& files) {
   PINFOLD_LET(const auto fs, checkpoint::open_directory(path));
   PINFOLD_LET_WRAP(auto state, checkpoint::read_files(*fs), fmt::format("'{}'", path));
   if (!state.cpu && !state.memory) {
@@ -114,7 +116,7 @@ Result<void> add_directory(const std::string& path, std::vector<StateFile>& file
                       "checkpoint repair' brings it up to date",
                       file, checkpoint::kJournalFileName));
     }
-    PINFOLD_TRY(check_keys(file, *bytes));
+    PINFOLD_TRY(check_keys(file, *bytes, keyless));
     files.push_back({file, *std::move(bytes), is_cpu});
   }
   return {};
@@ -128,15 +130,15 @@ std::string text_at(const json& object, const char* key) {
 
 }  // namespace
 
-Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths) {
+Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths, Keyless keyless) {
   std::vector<StateFile> files;
   for (const std::string& path : paths) {
     if (std::filesystem::is_directory(path)) {
-      PINFOLD_TRY(add_directory(path, files));
+      PINFOLD_TRY(add_directory(path, keyless, files));
       continue;
     }
     PINFOLD_LET(auto bytes, read_input(path));
-    PINFOLD_TRY(check_keys(path, bytes));
+    PINFOLD_TRY(check_keys(path, bytes, keyless));
     const bool is_cpu = looks_like_cpu(path, bytes);
     files.push_back({path, std::move(bytes), is_cpu});
   }
@@ -162,7 +164,7 @@ Result<std::unique_ptr<checkpoint::Fs>> open_files_directory(const std::string& 
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return checkpoint::open_directory(path);
   PINFOLD_LET(const auto bytes, read_input(path));
-  PINFOLD_TRY(check_keys(path, bytes));
+  PINFOLD_TRY(check_keys(path, bytes, Keyless::kRefuse));
   const std::string parent = std::filesystem::path(path).parent_path().string();
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("'{}': expected the directory with the state files: pass '{}'", path,

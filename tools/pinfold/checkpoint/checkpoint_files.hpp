@@ -29,11 +29,15 @@ struct StateFile {
   bool is_cpu = true;
 };
 
+/// Whether a JSON value without keys, such as {}, is read: each kubelet has an answer to it.
+enum class Keyless { kRefuse, kAccept };
+
 /// Reads state files; a directory means all state files in it, including the changes in its
 /// journal. Warns if the journal is newer than a file.
 /// Errors: kNotFound, including for a directory without state files; kInvalidArgument for a file
 /// that is not a CPU or memory manager's, which is named if possible.
-[[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
+[[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths,
+                                                        Keyless keyless = Keyless::kRefuse);
 
 /// Returns the error of a file that cannot be inspected, with its name. Go's message for a file
 /// that is not a JSON object does not say so.

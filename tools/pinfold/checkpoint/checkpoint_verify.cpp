@@ -17,7 +17,7 @@ using nlohmann::json;
 
 struct VerifyOptions {
   std::vector<std::string> paths;
-  std::string policy;  ///< "": the policy in the file
+  std::optional<std::string> policy;  ///< nullopt or "": the policy in the file
   std::string gate = "any";
   std::string kubelet = "any";
   std::string container_ids;
@@ -71,10 +71,10 @@ std::string answer(const KubeletReading& verdict) {
 
 Result<ExitStatus> verify(const VerifyOptions& options) {
   PINFOLD_TRY(check_selection(options));
-  PINFOLD_LET(const auto files, read_files(options.paths));
+  PINFOLD_LET(const auto files, read_files(options.paths, Keyless::kAccept));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   std::optional<std::string> policy;
-  if (!options.policy.empty()) policy = options.policy;
+  if (options.policy && !options.policy->empty()) policy = options.policy;
   ExitStatus status = kYes;
   std::vector<VerifiedFile> documents;
   for (const StateFile& file : files) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
-#include "pinfold/base/unique_fd.hpp"
 
 namespace pinfold::enforce {
 
@@ -46,10 +45,8 @@ class CgroupFs : public CgroupFiles {
 /// `directory`; a path that leaves it, crosses a mount or contains a symbolic link is an error.
 /// Errors: kNotFound, kIo.
 [[nodiscard]] Result<std::unique_ptr<CgroupFs>> open_cgroup_fs(const std::string& directory);
-/// Opens a directory that another program named.
-/// Errors: kNotFound, kIo; kInvalidArgument if it is not in a cgroup mount.
-[[nodiscard]] Result<UniqueFd> open_named_directory(const std::string& directory);
-/// Does the same as open_cgroup_fs for such a directory.
+/// Does the same for a directory that another program named.
+/// Errors: also kInvalidArgument if it is not in a cgroup mount.
 [[nodiscard]] Result<std::unique_ptr<CgroupFs>> open_named_cgroup_fs(const std::string& directory);
 
 }  // namespace pinfold::enforce
