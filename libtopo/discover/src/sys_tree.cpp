@@ -42,10 +42,11 @@ Result<bool> is_online(const KernelTree& tree, const std::string& cpu_directory)
   return flag != 0;
 }
 
-/// Reads the usable CPUs (online, with topology files) and their sockets.
-Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
+/// Reads the usable CPUs (online, with topology files) and their sockets. `online`: of
+/// read_online().
+Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree,
+                                               const std::optional<CpuSet>& online) {
   PINFOLD_LET(auto ids, tree.numbered(kCpuDirectory, "cpu"));
-  PINFOLD_LET(const auto online, read_online(tree, kCpuDirectory));
   std::map<CpuId, SocketId> sockets;
   for (const std::int32_t id : ids) {
     const std::string directory = fmt::format("{}/cpu{}", kCpuDirectory, id);
@@ -315,13 +316,10 @@ Result<std::optional<MachineDescription>> read_memory_again(const KernelTree& tr
   return std::optional(std::move(known));
 }
 
-}  // namespace
-
 /// Warns of online CPUs that are left out because they have no topology files, and of memory that
 /// the NUMA nodes do not have.
-Result<void> add_warnings(const KernelTree& tree, const CpuSet& usable,
-                          MachineDescription& description) {
-  PINFOLD_LET(const auto online, read_online(tree, kCpuDirectory));
+void add_warnings(const KernelTree& tree, const std::optional<CpuSet>& online, const CpuSet& usable,
+                  MachineDescription& description) {
   const CpuSet left_out = online.value_or(CpuSet{}) - usable;
   if (!left_out.empty()) {
     description.warnings.push_back(
@@ -338,12 +336,14 @@ Result<void> add_warnings(const KernelTree& tree, const CpuSet& usable,
                     "container, or of another machine",
                     tree.shown(kMemInfo), capacity, of_nodes));
   }
-  return {};
 }
+
+}  // namespace
 
 Result<MachineDescription> read_sys_tree(const SysTree& source) {
   PINFOLD_LET(auto tree, KernelTree::open(source.root));
-  PINFOLD_LET(auto sockets, read_sockets(tree));
+  PINFOLD_LET(const auto online, read_online(tree, kCpuDirectory));
+  PINFOLD_LET(auto sockets, read_sockets(tree, online));
   CpuSet usable;
   for (const auto& [cpu, socket] : sockets) usable.insert(cpu);
   PINFOLD_LET(auto nodes, read_nodes(tree, usable));
@@ -362,7 +362,7 @@ Result<MachineDescription> read_sys_tree(const SysTree& source) {
   description.warnings = std::move(nodes.warnings);
   PINFOLD_LET(description.memory_capacity, tree.read(kMemInfo, parse_mem_total));
   PINFOLD_LET(description.core_kinds, read_core_kinds(tree, usable));
-  PINFOLD_TRY(add_warnings(tree, usable, description));
+  add_warnings(tree, online, usable, description);
   return description;
 }
 
