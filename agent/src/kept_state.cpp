@@ -374,16 +374,14 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
 }
 
 Result<void> KeptState::store_texts(const checkpoint::FileTexts& texts) {
+  checkpoint::FileTexts base = texts;  // needs memory, so before the commit
   if (texts != store_.texts() || is_uncertain_) {
     if (damaged_pods_) keep_damaged_pods();
-    checkpoint::FileTexts base = texts;  // needs memory, so before the commit
     is_uncertain_ = true;
     PINFOLD_TRY(store_.commit_texts(texts));
     is_uncertain_ = false;
-    base_ = std::move(base);
-    return {};
   }
-  base_ = texts;
+  base_ = std::move(base);
   return {};
 }
 

@@ -78,8 +78,8 @@ std::uint64_t first_word(std::string_view bytes) {
   return le64toh(word);
 }
 
-/// Returns the remainder of a word followed by no bytes. A sum, because GCC does not unroll the
-/// loop, which takes four times as long.
+/// Returns the remainder of a word. A fold expression, because GCC does not unroll a loop here,
+/// which takes four times as long.
 template <std::size_t... Byte>
 std::uint64_t remainder_of(std::uint64_t word, std::index_sequence<Byte...>) {
   return (kTables[kWord - 1 - Byte][(word >> (8 * Byte)) & 0xFFU] ^ ...);

@@ -93,8 +93,7 @@ constexpr std::array kOfInterrupts = {
 /// For a source that is in no list.
 constexpr std::string_view kOfUnknown =
     "no setting is known that removes this alone: quiet: isolated, and 'nohz_full={}' at boot, "
-    "keep "
-    "most work of the kernel away";
+    "keep most work of the kernel away";
 
 constexpr std::array kOfSoftirqs = {
     NoiseRemedy{"TIMER", "boot with 'nohz_full={}'"},

@@ -16,8 +16,7 @@
 namespace pinfold::quiet {
 namespace {
 
-constexpr std::size_t kLongestAnswer = std::size_t{1}
-                                       << 20;  // of an answer: some 40 bytes per interrupt
+constexpr std::size_t kLongestAnswer = std::size_t{1} << 20;  // some 40 bytes per interrupt
 
 bool is_socket(const std::string& name) {
   return name.starts_with("irqbalance") && name.ends_with(".sock");

@@ -43,6 +43,9 @@ constexpr std::string_view kAskConfigz =
     "other settings are added to these; the complete configuration: kubectl get --raw "
     "/api/v1/nodes/NAME/proxy/configz";
 constexpr std::string_view kKops = "kops.k8s.io";
+constexpr std::string_view kGkeAdds =
+    "GKE adds its own settings, kubeReserved among them; the complete configuration: kubectl get "
+    "--raw /api/v1/nodes/NAME/proxy/configz";
 constexpr std::array kWrappers = {
     Wrapper{"KubeletConfig", "machineconfiguration.openshift.io", "spec.kubeletConfig", "",
             "OpenShift adds its own settings, systemReserved as a flag among them; the complete "
@@ -82,14 +85,10 @@ constexpr std::array kWrappers = {
             "AKS adds its own settings, kubeReserved among them; the complete configuration: "
             "kubectl get --raw /api/v1/nodes/NAME/proxy/configz",
             "agentPoolType"},
-    Wrapper{
-        "", "", "kubeletConfig", "",  // GKE's --system-config-from-file
-        "GKE adds its own settings, kubeReserved among them; the complete configuration: kubectl "
-        "get --raw /api/v1/nodes/NAME/proxy/configz"},
-    Wrapper{
-        "", "", "config.kubeletConfig", "",  // gcloud container node-pools describe
-        "GKE adds its own settings, kubeReserved among them; the complete configuration: kubectl "
-        "get --raw /api/v1/nodes/NAME/proxy/configz"},
+    Wrapper{"", "", "kubeletConfig", "",  // GKE's --system-config-from-file
+            kGkeAdds},
+    Wrapper{"", "", "config.kubeletConfig", "",  // gcloud container node-pools describe
+            kGkeAdds},
     Wrapper{"", "", "machine.kubelet.extraConfig", "machine.kubelet.extraArgs",
             "Talos adds its own settings: 'talosctl read /etc/kubernetes/kubelet.yaml' prints the "
             "complete configuration"},
@@ -463,7 +462,7 @@ std::string kubelet_variables(const json& document) {
   return lines;
 }
 
-/// A part of a document that is itself a document, as text. `is_open`: its key can be any.
+/// A part of a document that is itself a document, as text.
 struct TextPart {
   std::string path;
   std::string text;
@@ -866,8 +865,7 @@ Result<ConfigDocument> document_of_flags(const FlagsText& read) {
     PINFOLD_TRY(check_unit(read));
     return invalid(
         "it contains no kubelet flags: expected '--NAME=VALUE', or a KubeletConfiguration: "
-        "--config "
-        "with the root of the node, '/', reads the kubelet's file and flags");
+        "--config with the root of the node, '/', reads the kubelet's file and flags");
   }
   PINFOLD_TRY(check_unit(read));
   ConfigDocument found{json::object(), read.notes, true};

@@ -346,8 +346,7 @@ void PodCollector::skip(const nlohmann::json& document, const std::string& place
 std::string quiet_note(std::string_view pod) {
   return fmt::format(
       "pod {}: its annotation {} has no effect: only the service's NRI plugin reads it; the "
-      "setting "
-      "'quiet' of the service applies",
+      "setting 'quiet' of the service applies",
       printable(pod), kQuietAnnotation);
 }
 
