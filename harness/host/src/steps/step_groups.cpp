@@ -1,11 +1,10 @@
-#include "steps/step_groups.hpp"
-
 #include <map>
 #include <utility>
 
 #include "scenario/cgroup_paths.hpp"
 #include "steps/step_kubelet.hpp"
 #include "steps/step_runtime.hpp"
+#include "steps/steps.hpp"
 
 namespace pinfold::harness {
 namespace {

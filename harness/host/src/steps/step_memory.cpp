@@ -1,6 +1,6 @@
-#include "steps/step_memory.hpp"
-
 #include <utility>
+
+#include "steps/steps.hpp"
 
 namespace pinfold::harness {
 namespace {

@@ -1,5 +1,3 @@
-#include "steps/step_plug.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,7 +9,7 @@
 
 #include "judge/difference.hpp"
 #include "steps/step_result.hpp"
-#include "steps/step_write.hpp"
+#include "steps/steps.hpp"
 
 namespace pinfold::harness {
 namespace {

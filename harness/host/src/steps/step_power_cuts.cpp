@@ -1,5 +1,3 @@
-#include "steps/step_power_cuts.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "steps/step_result.hpp"
+#include "steps/steps.hpp"
 
 namespace pinfold::harness {
 

@@ -8,9 +8,9 @@
 #include "judge/difference.hpp"
 #include "scenario/cgroup_paths.hpp"
 #include "steps/step_kubelet.hpp"
-#include "steps/step_program.hpp"
 #include "steps/step_result.hpp"
 #include "steps/step_runtime.hpp"
+#include "steps/steps.hpp"
 
 namespace pinfold::harness {
 namespace {

@@ -1,5 +1,3 @@
-#include "steps/step_program.hpp"
-
 #include <fmt/format.h>
 
 #include <utility>
@@ -7,6 +5,7 @@
 #include "judge/difference.hpp"
 #include "steps/step_result.hpp"
 #include "steps/step_tests.hpp"
+#include "steps/steps.hpp"
 
 namespace pinfold::harness {
 

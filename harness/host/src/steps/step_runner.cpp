@@ -5,19 +5,12 @@
 #include <utility>
 
 #include "judge/difference.hpp"
-#include "steps/step_expect.hpp"
-#include "steps/step_groups.hpp"
 #include "steps/step_kubelet.hpp"
-#include "steps/step_memory.hpp"
-#include "steps/step_plug.hpp"
-#include "steps/step_power_cuts.hpp"
 #include "steps/step_product.hpp"
-#include "steps/step_program.hpp"
 #include "steps/step_result.hpp"
 #include "steps/step_runtime.hpp"
 #include "steps/step_sample.hpp"
-#include "steps/step_witness.hpp"
-#include "steps/step_write.hpp"
+#include "steps/steps.hpp"
 
 namespace pinfold::harness {
 namespace {

@@ -1,5 +1,3 @@
-#include "steps/step_witness.hpp"
-
 #include <fmt/format.h>
 
 #include <utility>
@@ -7,6 +5,7 @@
 #include "pinfold/harness/witness.hpp"
 #include "steps/step_result.hpp"
 #include "steps/step_sample.hpp"
+#include "steps/steps.hpp"
 
 namespace pinfold::harness {
 namespace {

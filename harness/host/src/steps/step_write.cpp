@@ -1,10 +1,9 @@
-#include "steps/step_write.hpp"
-
 #include <fmt/format.h>
 
 #include "scenario/cgroup_paths.hpp"
 #include "steps/step_product.hpp"
 #include "steps/step_result.hpp"
+#include "steps/steps.hpp"
 
 namespace pinfold::harness {
 
