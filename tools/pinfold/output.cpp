@@ -64,13 +64,13 @@ OutputFormat requested_format(int argc, const char* const* argv) {
   return format;
 }
 
-ExitStatus report(const Error& reported) {
-  Error error = reported;
-  error.message = in_plain_words(error.message);
+ExitStatus report(const Error& error) {
+  Error plain = error;
+  plain.message = in_plain_words(error.message);
   if (message_format() == OutputFormat::kJson) {
-    print_json_line({error, std::nullopt});
+    print_json_line({plain, std::nullopt});
   } else {
-    print_message("pinfold: " + error.message);
+    print_message("pinfold: " + plain.message);
   }
   return kBadRequest;
 }
@@ -79,14 +79,14 @@ void print_warnings(const Machine& machine) {
   for (const std::string& warning : machine.description().warnings) warn(warning);
 }
 
-void warn(const std::string& warning, std::string_view code) {
-  const std::string message = in_plain_words(warning);
+void warn(const std::string& message, std::string_view code) {
+  const std::string plain = in_plain_words(message);
   static std::set<std::string> printed;  // steps of one command often find the same problem
-  if (!printed.insert(message).second) return;
+  if (!printed.insert(plain).second) return;
   if (message_format() == OutputFormat::kJson) {
-    print_json_line({std::nullopt, WarningText{std::string(code), message}});
+    print_json_line({std::nullopt, WarningText{std::string(code), plain}});
   } else {
-    print_message("pinfold: warning: " + message);
+    print_message("pinfold: warning: " + plain);
   }
 }
 

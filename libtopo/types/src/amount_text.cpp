@@ -52,16 +52,16 @@ bool is_of(std::string_view word, std::string_view beginning) {
 }
 
 std::string expected_cpus(std::string_view text) {
-  const std::string expected = "expected CPUs such as 2 or 500m";
+  constexpr const char* kExpected = "expected CPUs such as 2 or 500m";
   const auto [number, unit] = split_amount(text);
   std::vector<std::string> meant;
   const bool is_milli =
       unit.starts_with('m') && unit.find_first_not_of("milcpuores") == std::string::npos;
   const bool is_cpus = is_of(unit, "cpus") || is_of(unit, "cores") || is_of(unit, "vcpus");
-  if (number.empty()) return expected;
+  if (number.empty()) return kExpected;
   if (is_milli) meant.push_back(number + "m");
   if (unit.empty() || is_cpus) meant.push_back(number);
-  return expected + suggestion(std::move(meant));
+  return kExpected + suggestion(std::move(meant));
 }
 
 /// Returns "1G" and "1Gi" for "1 gb", only "1Gi" for "1gib".

@@ -311,14 +311,14 @@ TEST(ConfigDocument, OfSeveralGroupsOfNodesIsNotGuessed) {
     const auto parsed = parse_config(text);
     return parsed ? std::string("read") : parsed.error().message;
   };
-  const std::string kEksctl = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\n";
+  const std::string eksctl = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\n";
   for (const char* const groups :
        {"nodeGroups: [{name: a, kubeletExtraConfig: {cpuManagerPolicy: none}}]\n"
         "managedNodeGroups: [{name: b, kubeletExtraConfig: {cpuManagerPolicy: static}}]",
         "nodeGroups: [{name: a}]\n"
         "managedNodeGroups: [{name: b, kubeletExtraConfig: {cpuManagerPolicy: static}}]",
         "nodeGroups: [{name: a, kubeletExtraConfig: {maxPods: 9}}, {name: b}]"}) {
-    EXPECT_THAT(error_of((kEksctl + groups).c_str()),
+    EXPECT_THAT(error_of((eksctl + groups).c_str()),
                 HasSubstr("2 groups of nodes, 'a', 'b': expected one configuration"))
         << groups;
   }

@@ -151,7 +151,7 @@ TEST(PodQueryExplain, SaysFirstWhatAllZonesTogetherLack) {
 
 TEST(PodQueryExplain, NamesASetOfZonesThatIsMissing) {
   auto node = zones_of("n", "restricted", "pod", {{"cpu", {"8", "8", "8"}}});
-  for (const int zone : {0, 1, 2}) test::set_available(node, zone, "cpu", "5");
+  for (const std::size_t zone : {0U, 1U, 2U}) test::set_available(node, zone, "cpu", "5");
   Fleet fleet;
   ASSERT_TRUE(fleet.add(node));
   const PodSpec twelve = pod("p", {{"cpu", "12"}, {"memory", "1Mi"}});
