@@ -166,7 +166,7 @@ class SoakedCluster {
   /// Changes something at a time of the steady clock.
   void change(Time now) {
     now_ = now;
-    if (below(300) == 0) offset_ = std::chrono::seconds(below(4 * 3600)) - std::chrono::hours(2);
+    if (below(300) == 0) offset_ = std::chrono::seconds(below(14'400)) - std::chrono::hours(2);
     switch (below(8)) {
       case 0:
         return add_node();
@@ -195,7 +195,7 @@ class SoakedCluster {
   std::size_t below(std::size_t n) { return random_() % n; }
   std::string any_node() { return "n" + std::to_string(below(12)); }
   /// Returns the time by the API server's clock, which somebody sets back and forth.
-  std::string wall_time() const {
+  [[nodiscard]] std::string wall_time() const {
     constexpr std::time_t kStart = 1'767'225'600;  // 2026
     const auto since = std::chrono::duration_cast<std::chrono::seconds>(now_ + offset_);
     return fmt::format("{:%FT%TZ}", fmt::gmtime(kStart + static_cast<std::time_t>(since.count())));
