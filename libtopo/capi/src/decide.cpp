@@ -264,7 +264,7 @@ std::size_t new_allocations(const pinfold_machine& machine, const pinfold_decide
 
 std::span<const Hints> read_hints(const pinfold_resource_hints* first, std::size_t count,
                                   Arena& arena) {
-  const auto all = arena.make<Hints>(first == nullptr ? 0 : count);
+  const auto all = arena.make_raw<Hints>(first == nullptr ? 0 : count);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto given = list(first[i].hints, first[i].hint_count);
     const auto hints = arena.make<TopologyHint>(given.size());
@@ -349,7 +349,7 @@ pinfold_code check(const pinfold_machine& machine, const pinfold_state& state,
 }
 
 PlaceRequest read_request(const pinfold_decide_request& given, Arena& arena) {
-  const auto containers = arena.make<ContainerRequest>(given.container_count);
+  const auto containers = arena.make_raw<ContainerRequest>(given.container_count);
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const pinfold_decide_container& container = given.containers[i];
     containers[i] = {container.owner, container.milli_cpu,
@@ -366,7 +366,7 @@ pinfold_code decide(const pinfold_machine& machine, pinfold_state& state,
   Ownership known{{state.owners, state.owner_count},
                   {state.allocations, state.allocation_capacity},
                   state.allocation_count};
-  const auto placed = arena.make<ContainerPlacement>(request.containers.size());
+  const auto placed = arena.make_raw<ContainerPlacement>(request.containers.size());
   std::array<char, 320> memory;  // NOLINT: the text begins it
   Text text(memory);
   const Decided decided = machine.decider.decide(known, request, placed, arena, text);

@@ -24,10 +24,13 @@ int whole_cpus(const ContainerRequest& container) {
 }
 
 /// Returns a bit for each owner, 1 for kShared. Without a loop: most of a decision on a small
-/// machine would be this one.
+/// machine would be this one. It subtracts, because processors make -1 of a comparison more easily
+/// than 1.
 template <std::size_t kCount, std::size_t... kIndices>
 Word shared_among(std::span<const Owner, kCount> owners, std::index_sequence<kIndices...> /*all*/) {
-  return ((Word{owners[kIndices] == kShared} << kIndices) | ...);
+  Word negative = 0;
+  ((negative = 2 * negative - Word{owners[kCount - 1 - kIndices] == kShared}), ...);
+  return 0 - negative;
 }
 
 tl::unexpected<Refused> unexpected(Text& message, std::string_view cause) {
@@ -120,7 +123,7 @@ Decided Decider::decide(Ownership& state, const PlaceRequest& request,
             arena.copy(std::span<const std::uint64_t>(memory_)),
             arena.make<std::uint64_t>(memory_.size()),
             arena.make<std::int32_t>(nodes),
-            arena.make<NumaMask>(nodes)};
+            arena.make_raw<NumaMask>(nodes)};
   note_shared(work);
   for (std::size_t i = 0; i < nodes; ++i) work.groups[i] = NumaMask::of(static_cast<int>(i));
   const std::size_t before = state.allocation_count;
@@ -209,7 +212,7 @@ TopologyHint Decider::merge(const Work& work, int cpus, const MemoryRule& memory
                             std::span<const Hints> devices) const {
   Arena& arena = work.arena;
   const Arena::Scope scope(arena);
-  const auto all = arena.make<Hints>(devices.size() + 1 + memory.demand_count());
+  const auto all = arena.make_raw<Hints>(devices.size() + 1 + memory.demand_count());
   std::copy(devices.begin(), devices.end(), all.begin());
   std::size_t count = devices.size();
 

@@ -10,8 +10,8 @@ MemoryRule::MemoryRule(const MemoryNodes& nodes, std::span<const MemoryDemand> d
     : nodes_(nodes),
       demands_(demands),
       leftovers_(leftovers),
-      free_(arena.make<Sums>(demands.size())),
-      allocatable_(arena.make<Sums>(demands.size())) {
+      free_(arena.make_raw<Sums>(demands.size())),
+      allocatable_(arena.make_raw<Sums>(demands.size())) {
   for (std::size_t i = 0; i < nodes.groups.size(); ++i) {
     const NumaMask node = NumaMask::of(static_cast<int>(i));
     if (nodes.assignments[i] > 0) assigned_ = assigned_ | node;
