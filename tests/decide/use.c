@@ -1,6 +1,9 @@
 /* The decision as a C program uses it: C11, only <pinfold/decide.h>, memory on the stack. Exit
  * status 0 if all answers are right and no decision allocates. */
+#include <errno.h>
 #include <pinfold/decide.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +11,31 @@
 enum { kCpus = 64, kNodes = 2, kKinds = 2 };
 
 /* Counts the library's allocations: its calls come here, too, unless a sanitizer takes them. */
-static long allocations;
+static atomic_long allocations;
 #ifndef PINFOLD_SANITIZED
 extern void* __libc_malloc(size_t size);
+extern void* __libc_calloc(size_t count, size_t size);
+extern void* __libc_realloc(void* memory, size_t size);
+extern void* __libc_memalign(size_t alignment, size_t size);
 void* malloc(size_t size) {
   ++allocations;
   return __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) {
+  ++allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* memory, size_t size) {
+  ++allocations;
+  return __libc_realloc(memory, size);
+}
+void* aligned_alloc(size_t alignment, size_t size) {
+  ++allocations;
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** memory, size_t alignment, size_t size) {
+  *memory = aligned_alloc(alignment, size);
+  return *memory == NULL ? ENOMEM : 0;
 }
 #endif
 
@@ -149,6 +171,71 @@ static void refuse(void) {
   pinfold_state_release(NULL, 1);
 }
 
+enum { kThreads = 8, kRequests = 24, kRepetitions = 200 };
+
+/* A state with its requests decided, and what each of them got. */
+typedef struct {
+  uint32_t owners[kCpus];
+  pinfold_allocation memory[kKinds * kRequests];
+  pinfold_code codes[kRequests];
+  uint64_t affinities[kRequests];
+  uint64_t memory_masks[kRequests];
+} history;
+
+/* Decides requests of many sizes on the shared machine. Some are rejected, some removed. */
+static void run_history(history* made) {
+  max_align_t own_workspace[1024];
+  memset(made, 0, sizeof *made);
+  pinfold_state own = PINFOLD_STATE_INIT;
+  own.owners = made->owners;
+  own.owner_count = kCpus;
+  own.allocations = made->memory;
+  own.allocation_capacity = sizeof made->memory / sizeof made->memory[0];
+  if (pinfold_state_clear(machine, &own) != PINFOLD_OK) return;
+  for (uint32_t i = 0; i < kRequests; ++i) {
+    const uint64_t wanted[kKinds] = {(UINT64_C(1) + i) << 30, i % 5 == 0 ? 1 << 21 : 0};
+    pinfold_decide_container container = PINFOLD_DECIDE_CONTAINER_INIT;
+    container.owner = i + 1;
+    container.milli_cpu = 500 * (1 + i * 7 % 16);
+    container.memory = wanted;
+    container.memory_kinds = kKinds;
+    pinfold_decide_request request = PINFOLD_DECIDE_REQUEST_INIT;
+    request.containers = &container;
+    request.container_count = 1;
+    pinfold_placement placement = {0};
+    made->codes[i] = pinfold_decide(machine, &own, &request, &placement, own_workspace,
+                                    sizeof own_workspace, NULL, 0);
+    made->affinities[i] = placement.affinity_mask;
+    made->memory_masks[i] = placement.memory_mask;
+    if (i % 4 == 3) pinfold_state_release(&own, i - 1);
+  }
+}
+
+static atomic_int different;
+/* Counts the repetitions that differ from the history. */
+static void* repeat(void* expected) {
+  for (int i = 0; i < kRepetitions; ++i) {
+    history made;
+    run_history(&made);
+    if (memcmp(&made, expected, sizeof made) != 0) ++different;
+  }
+  return NULL;
+}
+
+static void decide_in_threads(void) {
+  static history expected;
+  run_history(&expected);
+  int admitted = 0;
+  for (int i = 0; i < kRequests; ++i) admitted += expected.codes[i] == PINFOLD_OK;
+  check(admitted > kRequests / 2 && admitted < kRequests, "some are admitted, some rejected");
+  pthread_t threads[kThreads];
+  for (int i = 0; i < kThreads; ++i) {
+    if (pthread_create(&threads[i], NULL, repeat, &expected) != 0) abort();
+  }
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  check(different == 0, "a thread decides as another one does, and the same each time");
+}
+
 int main(void) {
   const pinfold_machine_description description = describe();
   if (pinfold_machine_make(&description, &machine, message, sizeof message) != PINFOLD_OK) {
@@ -169,6 +256,7 @@ int main(void) {
   }
   check(allocations == before, "no decision allocates");
   refuse();
+  decide_in_threads();
   pinfold_machine_free(machine);
   return failures == 0 ? 0 : 1;
 }
