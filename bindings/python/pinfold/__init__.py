@@ -27,8 +27,8 @@ from typing import Any, Callable, Iterable, Mapping, Optional, TypeVar, Union
 from . import _ffi
 
 __all__ = ["BusyError", "Code", "Container", "CorruptError", "Error", "Fleet", "InternalError", "InvalidArgumentError", "Isolation",
-           "Manifest", "Node", "NoMemoryError", "NotEnforcedError", "NotFoundError", "NotSettledWarning", "OSFailure", "Pod",
-           "RejectedError", "UnknownOutcomeError", "UnsupportedError", "version"]
+           "Manifest", "Node", "NoMemoryError", "NotEnforcedError", "NotFoundError", "NotSettledWarning", "OSFailure", "Owner", "Pod",
+           "RejectedError", "UnknownOutcomeError", "UnsupportedError", "container_is_placed", "is_exclusive", "owner_of", "version"]
 
 Manifest = Union[str, Mapping[str, Any]]
 
@@ -418,6 +418,38 @@ class Node(_Handle):
     def defragment(self, manifest: Manifest, *, dry_run: bool = False) -> dict[str, Any]:
         """Moves the fewest containers after which the node admits a pod. Returns the plan. Does not admit the pod."""
         return self._json(_lib().pinfold_node_defragment, _manifest(manifest), _ffi.PINFOLD_RECONFIGURE_DRY_RUN if dry_run else 0)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who owns a CPU."""
+
+    uid: str
+    container: str  #: "": several containers of the pod share it
+
+
+def owner_of(cpu: int, state_dir: Union[str, os.PathLike, None] = None) -> Optional[Owner]:
+    """Returns None for a CPU of the shared pool. This and the next two functions take no lock and never wait."""
+    uid, container = C.c_void_p(), C.c_void_p()
+    texts = _call(_lib().pinfold_owner_of, _encoded(state_dir), cpu, C.byref(uid), C.byref(container),
+                  read=lambda: (_taken(uid), _taken(container)))
+    return Owner(*texts) if texts[0] else None
+
+
+def is_exclusive(cpus: str, state_dir: Union[str, os.PathLike, None] = None) -> bool:
+    """Returns whether every one of the CPUs ("2-3,8") has an owner; False for ""."""
+    answer = C.c_int()
+    _call(_lib().pinfold_is_exclusive, _encoded(state_dir), cpus.encode(), C.byref(answer))
+    return bool(answer.value)
+
+
+def container_is_placed(uid: str, container: str, cgroup: Union[str, os.PathLike],
+                        state_dir: Union[str, os.PathLike, None] = None) -> bool:
+    """Returns whether the kernel agrees with the decision for a container, whose program does not run yet."""
+    answer = C.c_int()
+    _call(_lib().pinfold_container_is_placed, _encoded(state_dir), uid.encode(), container.encode(), _encoded(cgroup),
+          C.byref(answer))
+    return bool(answer.value)
 
 
 class Fleet(_Handle):

@@ -75,6 +75,33 @@ class NodeTest(unittest.TestCase):
             node.resize("db", "main", 1500)
         self.assertEqual(caught.exception.result.container("main").exclusive_cpus, "1-2")
 
+    def test_a_container_takes_two_calls(self):
+        node = self.open()
+        created = node.create(pod("db", 2), self.directory)
+        self.assertEqual((created.uid, created.container("main").exclusive_cpus), ("db-1", "1-2"))
+        with self.assertRaises(pinfold.RejectedError) as caught:
+            node.create(pod("big", 4), self.directory, container="main")
+        self.assertEqual(caught.exception.result.reason, "UnexpectedAdmissionError")
+        self.assertRaises(pinfold.NotFoundError, node.create, pod("web", 1), self.directory, container="other")
+        node.delete("db-1", "main")
+        node.delete("db-1")
+        self.assertEqual(node.pods(), [])
+
+    def test_owners_are_read_without_a_node(self):
+        state = self.directory / "state"
+        self.assertRaises(pinfold.NotFoundError, pinfold.owner_of, 1, state)
+        node = self.open()
+        node.admit(pod("db", 2))
+        self.assertEqual(pinfold.owner_of(1, state), pinfold.Owner("db-1", "main"))
+        self.assertIsNone(pinfold.owner_of(3, state))
+        self.assertTrue(pinfold.is_exclusive("1-2", state))
+        self.assertFalse(pinfold.is_exclusive("1-3", state))
+        self.assertRaises(pinfold.InvalidArgumentError, pinfold.is_exclusive, "1-", state)
+        for cpus, is_placed in (("1-2", True), ("1-3", False)):
+            (self.directory / "cpuset.cpus.effective").write_text(cpus + "\n")
+            self.assertEqual(pinfold.container_is_placed("db-1", "main", self.directory, state), is_placed)
+        self.assertRaises(pinfold.NotFoundError, pinfold.container_is_placed, "db-1", "main", state, state)
+
     def test_errors_have_a_class_and_a_message(self):
         node = self.open()
         with self.assertRaisesRegex(pinfold.NotFoundError, "nobody"):

@@ -657,6 +657,67 @@ type PodFunction = unsafe extern "C" fn(
     *mut *mut c_char,
 ) -> sys::pinfold_code;
 
+/// Who owns a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    pub uid: String,
+    /// "": several containers of the pod share it.
+    pub container: String,
+}
+
+/// Returns `None` for a CPU of the shared pool. This and the next two functions take no lock and
+/// never wait.
+pub fn owner_of(state_dir: impl AsRef<Path>, cpu: i32) -> Result<Option<Owner>> {
+    let state_dir = c_string(state_dir.as_ref().as_os_str().as_bytes())?;
+    let (mut uid, mut container) = (ptr::null_mut(), ptr::null_mut());
+    call(|error| unsafe {
+        sys::pinfold_owner_of(state_dir.as_ptr(), cpu, &mut uid, &mut container, error)
+    })?;
+    let (uid, container) = unsafe { (taken(uid), taken(container)) };
+    let owner = Owner {
+        uid: uid.unwrap_or_default(),
+        container: container.unwrap_or_default(),
+    };
+    Ok((!owner.uid.is_empty()).then_some(owner))
+}
+
+/// Returns whether every one of the CPUs ("2-3,8") has an owner; false for "".
+pub fn is_exclusive(state_dir: impl AsRef<Path>, cpus: &str) -> Result<bool> {
+    let state_dir = c_string(state_dir.as_ref().as_os_str().as_bytes())?;
+    let cpus = c_string(cpus.as_bytes())?;
+    let mut answer = 0;
+    call(|error| unsafe {
+        sys::pinfold_is_exclusive(state_dir.as_ptr(), cpus.as_ptr(), &mut answer, error)
+    })?;
+    Ok(answer != 0)
+}
+
+/// Returns whether the kernel agrees with the decision for a container, whose program does not run
+/// yet.
+pub fn container_is_placed(
+    state_dir: impl AsRef<Path>,
+    uid: &str,
+    container: &str,
+    cgroup: impl AsRef<Path>,
+) -> Result<bool> {
+    let state_dir = c_string(state_dir.as_ref().as_os_str().as_bytes())?;
+    let uid = c_string(uid.as_bytes())?;
+    let container = c_string(container.as_bytes())?;
+    let cgroup = c_string(cgroup.as_ref().as_os_str().as_bytes())?;
+    let mut answer = 0;
+    call(|error| unsafe {
+        sys::pinfold_container_is_placed(
+            state_dir.as_ptr(),
+            uid.as_ptr(),
+            container.as_ptr(),
+            cgroup.as_ptr(),
+            &mut answer,
+            error,
+        )
+    })?;
+    Ok(answer != 0)
+}
+
 /// Many nodes, as their NodeResourceTopology objects describe them: for schedulers.
 pub struct Fleet {
     handle: *mut sys::pinfold_fleet,

@@ -2,7 +2,7 @@
 //! of their own.
 
 use pinfold::{
-    Code, Error, Fleet, Isolation, Level, Node, Options, Partial, Processes, Reconfiguration,
+    Code, Error, Fleet, Isolation, Level, Node, Options, Owner, Partial, Processes, Reconfiguration,
 };
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -114,6 +114,49 @@ fn a_container_is_resized() {
     assert!(refused.message.contains("Infeasible: "), "{refused}");
     let kept = refused.pod().unwrap().container("main").unwrap();
     assert_eq!(kept.exclusive_cpus, "1-2");
+}
+
+#[test]
+fn a_container_takes_two_calls() {
+    let dir = TempDir::new();
+    let node = open(&dir);
+    let created = node.create(&pod("db", 2), None, &dir.0).unwrap();
+    assert_eq!(created.container("main").unwrap().exclusive_cpus, "1-2");
+    let rejected = node
+        .create(&pod("big", 4), Some("main"), &dir.0)
+        .unwrap_err();
+    assert_eq!(rejected.pod().unwrap().reason, "UnexpectedAdmissionError");
+    let missing = node.create(&pod("web", 1), Some("other"), &dir.0);
+    assert_eq!(missing.unwrap_err().code, Code::NotFound);
+    node.delete("db-1", Some("main")).unwrap();
+    node.delete("db-1", None).unwrap();
+    assert_eq!(node.pods().unwrap(), []);
+}
+
+#[test]
+fn owners_are_read_without_a_node() {
+    let dir = TempDir::new();
+    let state = dir.0.join("state");
+    let missing = pinfold::owner_of(&state, 1).unwrap_err();
+    assert_eq!(missing.code, Code::NotFound);
+    let node = open(&dir);
+    node.admit(&pod("db", 2)).unwrap();
+    let owner = Owner {
+        uid: "db-1".into(),
+        container: "main".into(),
+    };
+    assert_eq!(pinfold::owner_of(&state, 1).unwrap(), Some(owner));
+    assert_eq!(pinfold::owner_of(&state, 3).unwrap(), None);
+    assert!(pinfold::is_exclusive(&state, "1-2").unwrap());
+    assert!(!pinfold::is_exclusive(&state, "1-3").unwrap());
+    let malformed = pinfold::is_exclusive(&state, "1-").unwrap_err();
+    assert_eq!(malformed.code, Code::InvalidArgument);
+    let is_placed = || pinfold::container_is_placed(&state, "db-1", "main", &dir.0);
+    assert_eq!(is_placed().unwrap_err().code, Code::NotFound);
+    for (cpus, expected) in [("1-2", true), ("1-3", false)] {
+        fs::write(dir.0.join("cpuset.cpus.effective"), cpus).unwrap();
+        assert_eq!(is_placed().unwrap(), expected);
+    }
 }
 
 #[test]
