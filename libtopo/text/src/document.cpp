@@ -127,6 +127,15 @@ bool begins_as_json(std::string_view text) {
   return key == kNone || text[key] == '"' || text[key] == '}';
 }
 
+/// Adds what to do about a template to the error of a text that is one.
+Result<std::vector<json>> name_template(Result<std::vector<json>> documents,
+                                        std::string_view text) {
+  if (documents || text.find("{{") == std::string_view::npos) return documents;
+  documents.error().message +=
+      "; it is a template: pass the output of 'helm template', or of what else fills it in";
+  return documents;
+}
+
 constexpr const char* kGetYaml = "pass the output of 'kubectl get -o yaml'";
 constexpr const char* kDescribed = "the output of 'kubectl describe', which is for people";
 constexpr const char* kListed = "a table of 'kubectl get', which is for people";
@@ -138,6 +147,13 @@ constexpr std::array kPrintedForms = {
     PrintedForm{"Name:  ", "Labels:  ", kDescribed, kGetYaml},
     PrintedForm{"NAME  ", "", kListed, kGetYaml},
     PrintedForm{"NAMESPACE  ", "", kListed, kGetYaml},
+    PrintedForm{"CONTAINER  ", "", "a table of 'crictl ps', which is for people", kGetYaml},
+    PrintedForm{"No resources found", "", "an answer of kubectl that there is no such object",
+                kGetYaml},
+    PrintedForm{"Error from server", "", "an error of kubectl", kGetYaml},
+    PrintedForm{"HTTP/", "", "an HTTP answer with its headers", "pass its body alone"},
+    PrintedForm{"Starting pod/", "", "the output of 'oc debug' with its messages",
+                "pass what comes after them; 2>/dev/null keeps them apart"},
 };
 
 }  // namespace
@@ -161,6 +177,10 @@ Result<std::vector<json>> parse_documents(std::string_view text, DocumentRules r
                 fmt::format("{} bytes: expected at most {}", text.size(), kMaxBytes));
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    return fail(ErrorCode::kInvalidArgument,
+                "UTF-16 text, expected UTF-8: 'iconv -f UTF-16 -t UTF-8' converts it");
+  }
   const std::size_t offset = std::min(utf8::find_invalid(text), text.find('\0'));
   if (offset != std::string_view::npos) {
     return fail_at(text, offset, "expected UTF-8 text without NUL bytes");
@@ -168,7 +188,7 @@ Result<std::vector<json>> parse_documents(std::string_view text, DocumentRules r
   if (const PrintedForm* const form = printed_form(text)) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", form->what, form->pass));
   }
-  if (!begins_as_json(text)) return parse_yaml(text, rules);
+  if (!begins_as_json(text)) return name_template(parse_yaml(text, rules), text);
   auto document = parse_json(text, rules);
   // JSON documents separated by "---" form a YAML stream.
   if (!document && text.find("\n---") != std::string_view::npos) return parse_yaml(text, rules);

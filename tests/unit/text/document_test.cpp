@@ -1,6 +1,7 @@
 #include "pinfold/text/document.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,6 +10,7 @@ namespace pinfold {
 namespace {
 
 using nlohmann::json;
+using testing::HasSubstr;
 
 std::string repeat(const std::string& text, int times) {
   std::string out;
@@ -302,6 +304,27 @@ TEST(DocumentParse, ReadsYamlInFlowStyle) {
   EXPECT_EQ(parse_document("[{a: 1}]").value(), json::parse(R"([{"a": 1}])"));
   EXPECT_EQ(parse_document("[1, 2]").value(), json::parse("[1, 2]"));
   EXPECT_EQ(parse_document(" {} ").value(), json::object());
+}
+
+TEST(DocumentsParse, NamesTheFormOfOtherTexts) {
+  const auto error_of = [](std::string_view text) {
+    const auto read = parse_documents(text);
+    return read ? std::string() : read.error().message;
+  };
+  using namespace std::string_view_literals;
+  EXPECT_EQ(error_of("\xff\xfe"
+                     "a\0:\0"sv),
+            "UTF-16 text, expected UTF-8: 'iconv -f UTF-16 -t UTF-8' converts it");
+  EXPECT_THAT(error_of("name: {{ .Values.name }}\n"), HasSubstr("; it is a template: pass the "));
+  EXPECT_EQ(error_of("name: '{{ a }}'\n"), "");
+  for (const auto& [text, what] :
+       {std::pair("No resources found in default namespace.\n", "an answer of kubectl that there "),
+        {"Error from server (Forbidden): pods is forbidden\n", "an error of kubectl"},
+        {"CONTAINER   IMAGE  CREATED\n4f5d7d  x  1 day ago\n", "a table of 'crictl ps'"},
+        {"HTTP/2 200\ncontent-type: application/json\n\n{}", "an HTTP answer with its headers"},
+        {"Starting pod/n1-debug ...\nkind: A\n", "the output of 'oc debug' with its messages"}}) {
+    EXPECT_THAT(error_of(text), HasSubstr(what)) << text;
+  }
 }
 
 TEST(DocumentsParse, ReadsJsonDocumentsWithSeparators) {
