@@ -171,6 +171,19 @@ std::string right_weights(std::string_view written) {
   return fmt::format("{}", fmt::join(right, ","));
 }
 
+/// Adds the options that a value contains after its own: of "true,b=false" the option b. A kubelet
+/// splits no value of its flag.
+void add_joined_options(std::string_view value, Texts& options) {
+  for (std::size_t comma = value.find(','); comma != std::string_view::npos;
+       comma = value.find(',')) {
+    value.remove_prefix(comma + 1);
+    const std::string_view entry = trimmed(value.substr(0, value.find(',')));
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    if (equals == entry.size()) continue;
+    options.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+}
+
 StartAdvice correct_option_value(const FailedStart& start) {
   const std::pair<const char*, const Texts&> fields[] = {
       {"cpuManagerPolicyOptions", start.config.cpu_manager_policy_options},
@@ -182,6 +195,7 @@ StartAdvice correct_option_value(const FailedStart& start) {
       const OptionValue right = value_for(option);
       Texts corrected = options;
       corrected[option] = right.value;
+      if (option != "numa-score-weights") add_joined_options(value, corrected);
       if (const std::string weights = right_weights(value);
           option == "numa-score-weights" && !weights.empty()) {
         corrected[option] = weights;

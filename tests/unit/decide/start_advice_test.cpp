@@ -317,6 +317,21 @@ TEST(StartAdvice, NamesEveryRefusalAtOnce) {
                     HasSubstr("; write: topologyManagerScope: pod")));
 }
 
+/// A kubelet does not split the value of its flag.
+TEST(StartAdvice, KeepsTheOptionsOfAJoinedFlag) {
+  const Config config = parse_config(
+                            "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+                            "cpuManagerPolicyOptions: {full-pcpus-only: "
+                            "'true,align-by-socket=true'}")
+                            .value()
+                            .config;
+  const auto node = Node::make(machine(), config);
+  ASSERT_FALSE(node);
+  EXPECT_THAT(describe_start_error(machine(), config, node.error()),
+              HasSubstr("write: cpuManagerPolicyOptions: {align-by-socket: \"true\", "
+                        "full-pcpus-only: \"true\"}"));
+}
+
 /// An operator reads what is wrong and what to write first; Go's text is what the log shows.
 TEST(StartAdvice, SaysInItsOwnWordsWhatIsWrong) {
   for (const auto& [wrong, expected] : {
