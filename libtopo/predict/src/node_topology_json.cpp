@@ -7,6 +7,7 @@
 #include "pinfold/predict/node_topology.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
+#include "pinfold/text/message.hpp"
 #include "topology_names.hpp"
 
 namespace pinfold {
@@ -362,6 +363,10 @@ Result<NodeTopology> node_topology_from_json(const json& document) {
   }
   const auto numa = std::count_if(topology.zones.begin(), topology.zones.end(),
                                   [](const Zone& zone) { return zone.is_numa_node(); });
+  if (numa == 0 && !topology.zones.empty()) {
+    topology.warnings.push_back(fmt::format("zones: none has the type Node, the first is a '{}'",
+                                            printable(topology.zones.front().type)));
+  }
   if (numa > NumaMask::kMaxNodes) {
     return fail_field("zones", numa,
                       fmt::format("expected at most {} of type Node", NumaMask::kMaxNodes));
@@ -372,7 +377,9 @@ Result<NodeTopology> node_topology_from_json(const json& document) {
 Result<NodeTopologies> parse_node_topologies(std::string_view text) {
   PINFOLD_LET(auto read, is_one_per_line(text) ? read_lines(text) : read_stream(text));
   if (read.nodes.empty() && !read.unread.empty()) {
-    return fail(ErrorCode::kInvalidArgument, read.unread.front().why);
+    const auto& [name, why] = read.unread.front();
+    return fail(ErrorCode::kInvalidArgument,
+                why.starts_with(name) ? why : fmt::format("node '{}': {}", printable(name), why));
   }
   return read;
 }

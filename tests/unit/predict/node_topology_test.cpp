@@ -144,7 +144,8 @@ TEST(NodeTopologyParse, ErrorsNameTheFieldItsValueAndWhatWasExpected) {
       {worker_with("worker-1", "../etc"), "metadata.name: '../etc': expected a node's name"},
       {worker_with("type: Node", "kind: Node"), "zones[0].type: missing: expected a string"},
       {worker_with("value: 21", "value: far"), "zones[0].costs[1].value: 'far': expected a whole"},
-      {worker_with("1500m", "-1"), "zones[0].resources[0].available: -1: expected 0 or more"},
+      {worker_with("1500m", "-1"),
+       "node 'worker-1': zones[0].resources[0].available: -1: expected 0 or more"},
       {worker_with("16Gi", "lots"), "zones[0].resources[1].capacity: 'lots': expected an amount"},
       {worker_with("name: memory", "name: cpu"),
        "zones[0].resources: 'cpu': expected a unique name"},
@@ -159,6 +160,17 @@ TEST(NodeTopologyParse, ErrorsNameTheFieldItsValueAndWhatWasExpected) {
   for (const auto& [text, expected] : cases) {
     EXPECT_THAT(parse_error(text), HasSubstr(expected)) << text;
   }
+}
+
+TEST(NodeTopologyParse, WarnsIfNoZoneIsANumaNode) {
+  std::string text = kWorker;
+  for (auto at = text.find("type: Node"); at != std::string::npos; at = text.find("type: Node")) {
+    text.replace(at, 10, "type: Socket");
+  }
+  const auto parsed = parse_node_topologies(text);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_THAT(parsed->nodes.front().warnings,
+              testing::Contains("zones: none has the type Node, the first is a 'Socket'"));
 }
 
 TEST(NodeTopologyParse, TakesUnknownPoliciesForNoneWithAWarning) {
