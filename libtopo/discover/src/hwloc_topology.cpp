@@ -146,7 +146,10 @@ Result<Topology> load_topology(const HwlocXml& source, Devices devices) {
   // hwloc crashes on some texts that it did not write. So a child reads the text, and this process
   // reads what the child has rewritten.
   const auto is_not_read = [&](std::string_view why) {
-    return invalid(fmt::format("'{}': {}{}", first_line(source.text), why, kExpected));
+    const bool is_cut_off = source.text.find("<topology") != std::string::npos &&
+                            source.text.find("</topology>") == std::string::npos;
+    return invalid(fmt::format("'{}': {}{}{}", first_line(source.text), why,
+                               is_cut_off ? "cut off, without '</topology>'; " : "", kExpected));
   };
   auto written = read_in_child([&] { return rewrite_xml(*hwloc, source.text, devices); });
   if (!written && written.error().code != ErrorCode::kInvalidArgument) {

@@ -6,6 +6,7 @@
 
 #include "pinfold/discover/source.hpp"
 #include "pinfold/text/document.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold {
 namespace {
@@ -23,11 +24,18 @@ constexpr std::array kTextForms = {
     OtherForm{"# The following is the parsable format",
               "the output of 'lscpu -p', which has no memory"},
     OtherForm{"# CPU,", "the output of 'lscpu -p', which has no memory"},
+    OtherForm{"CPU NODE ", "the output of 'lscpu -e', which has no memory"},
+    OtherForm{"CPU SOCKET ", "the output of 'lscpu -e', which has no memory"},
+    OtherForm{"CPU CORE ", "the output of 'lscpu -e', which has no memory"},
     OtherForm{"processor\t: ", "/proc/cpuinfo alone, which has no NUMA nodes"},
     OtherForm{"MemTotal: ", "/proc/meminfo alone, which has no CPUs"},
     OtherForm{"available: ", "the output of 'numactl -H', which has no cores and sockets"},
+    OtherForm{"<svg", "a drawing"},
+    OtherForm{"<html", "a page in HTML"},
     OtherForm{"<domain", "a domain of libvirt, not a machine"},
     OtherForm{"<capabilities", "libvirt's capabilities of a host"}};
+
+constexpr const char* kInfoAlone = "a kubelet's MachineInfo, which is expected alone";
 
 /// Returns XML without what precedes its first element, any other text unchanged.
 std::string_view without_prolog(std::string_view text) {
@@ -65,15 +73,37 @@ bool has_kind(const nlohmann::json& document, std::string_view kind) {
          items->front().is_object() && is_kind(items->front(), kind);
 }
 
+/// True for the machine that cAdvisor describes in a kubelet.
+bool is_info(const nlohmann::json& value) {
+  return value.is_object() && value.contains("num_cores") && value.contains("topology");
+}
+
+bool has_cpu_rows(const nlohmann::json& document) {
+  const auto cpus = document.find("cpus");
+  return cpus != document.end() && cpus->is_array() && !cpus->empty() &&
+         cpus->front().is_object() && cpus->front().contains("cpu");
+}
+
 std::optional<std::string> name_document(std::string_view text) {
   const auto document = parse_document(text);
-  if (!document || !document->is_object()) return std::nullopt;
+  if (!document || !document->is_structured()) return std::nullopt;
+  if (document->is_array()) {
+    if (document->empty() || !is_info(document->front())) return std::nullopt;
+    return fmt::format("a list with {}", kInfoAlone);
+  }
   if (has_kind(*document, "Node")) return "a Node of Kubernetes, which has no topology";
   if (has_kind(*document, "NodeResourceTopology")) {
     return "a NodeResourceTopology, which has sums of NUMA nodes but no cores ('pinfold predict "
            "--nodes' reads it)";
   }
   if (document->contains("lscpu")) return "the output of 'lscpu -J', which has no memory";
+  if (has_cpu_rows(*document)) return "the output of 'lscpu -e -J', which has no memory";
+  if (document->contains("num_cores") && !document->contains("topology")) {
+    return "a kubelet's MachineInfo without its topology";
+  }
+  for (const auto& [key, value] : document->items()) {
+    if (is_info(value)) return fmt::format("an object with '{}', {}", printable(key), kInfoAlone);
+  }
   return std::nullopt;
 }
 

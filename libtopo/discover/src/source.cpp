@@ -23,7 +23,12 @@ Source source_of_text(std::string text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // hwloc reads no XML after it
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   const auto first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '<') return HwlocXml{std::move(text)};
+  if (first != std::string::npos && text[first] == '<') {
+    // hwloc reads no XML after blanks, or with the line ends of Windows.
+    text.erase(0, first);
+    std::erase(text, '\r');
+    return HwlocXml{std::move(text)};
+  }
   if (is_synthetic(text)) return HwlocSynthetic{std::move(text)};
   return MachineText{std::move(text)};
 }

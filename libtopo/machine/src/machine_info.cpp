@@ -63,7 +63,10 @@ Result<void> read_core_of(const json& item, const std::string& where, NumaId num
                           MachineDescription& out) {
   Cpu cpu;
   cpu.numa = numa;
-  if (item.contains("socket_id")) {
+  const json* const socket = member(item, "socket_id");
+  if (socket != nullptr && *socket == -1) {
+    cpu.socket = SocketId{-1};  // as Linux says of some virtual machines
+  } else if (socket != nullptr) {
     PINFOLD_TRY(read_id(item, "socket_id", where, cpu.socket));
   } else {
     cpu.socket = SocketId{0};
@@ -118,6 +121,13 @@ Result<MachineDescription> describe_machine_info(const json& info) {
   }
   if (member(info, "memory_capacity") != nullptr) {
     PINFOLD_LET(out.memory_capacity, number(info, "memory_capacity", "machineInfo", kMaxBytes));
+  }
+  const json* const cores = member(info, "num_cores");
+  if (cores != nullptr && is_whole(*cores, kMaxId) && *cores != out.cpus.size()) {
+    out.warnings.push_back(
+        fmt::format("machineInfo: num_cores is {}, but the topology has {} CPUs: a kubelet counts "
+                    "num_cores for the requests of pods, and here the topology counts",
+                    cores->dump(), out.cpus.size()));
   }
   return out;
 }

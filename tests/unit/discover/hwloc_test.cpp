@@ -257,6 +257,24 @@ TEST(SourceOfText, SkipsAByteOrderMark) {
   EXPECT_TRUE(std::holds_alternative<HwlocSynthetic>(source_of_text(mark + "core:4 pu:2")));
 }
 
+TEST(SourceOfText, TakesXmlWithBlanksAndTheLineEndsOfWindows) {
+  std::string text = "\n" + std::string(kMemoryless);
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2) {
+    text.insert(at, 1, '\r');
+  }
+  const auto machine = discover(source_of_text(text), "");
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_EQ(machine->numa_count(), 2);
+}
+
+TEST(Xml, SaysThatItIsCutOff) {
+  const auto machine = discover(HwlocXml{std::string(kMemoryless).substr(0, 500)}, "");
+  ASSERT_FALSE(machine);
+  EXPECT_NE(machine.error().message.find("cut off, without '</topology>'; expected a topology"),
+            std::string::npos)
+      << machine.error().message;
+}
+
 TEST(OtherForms, AreNamedWithWhatToPass) {
   struct Row {
     std::string text;
@@ -275,6 +293,20 @@ TEST(OtherForms, AreNamedWithWhatToPass) {
            Row{"processor\t: 0\nprocessor\t: 1\n", "it is /proc/cpuinfo alone, which has no"},
            Row{"MemTotal:       1 kB\n", "it is /proc/meminfo alone, which has no CPUs"},
            Row{R"({"lscpu":[{"field":"CPU(s):","data":"8"}]})", "it is the output of 'lscpu -J'"},
+           Row{"CPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE\n  0    0      0    0 0:0:0:0       "
+               "yes\n",
+               "it is the output of 'lscpu -e', which has no memory: pass "},
+           Row{R"({"cpus":[{"cpu":0,"node":0,"socket":0,"core":0,"online":true}]})",
+               "it is the output of 'lscpu -e -J', which has no memory: pass "},
+           Row{R"({"num_cores":8,"memory_capacity":1})",
+               "it is a kubelet's MachineInfo without its topology: pass "},
+           Row{R"([{"num_cores":8,"topology":[]}])",
+               "it is a list with a kubelet's MachineInfo, which is expected alone: pass "},
+           Row{R"({"machine_info":{"num_cores":8,"topology":[]}})",
+               "it is an object with 'machine_info', a kubelet's MachineInfo, which is expected "
+               "alone: pass "},
+           Row{"<!DOCTYPE html>\n<html><body/></html>", "it is a page in HTML: pass "},
+           Row{R"(<svg xmlns="http://www.w3.org/2000/svg"/>)", "it is a drawing: pass "},
            Row{"# CPU,Core,Socket,Node\n0,0,0,0\n", "it is the output of 'lscpu -p'"},
            Row{"# The following is the parsable format, which\n# CPU,Core\n0,0\n",
                "it is the output of 'lscpu -p'"},
@@ -296,7 +328,8 @@ TEST(OtherForms, AreNamedWithWhatToPass) {
     EXPECT_EQ(machine.error().code, ErrorCode::kInvalidArgument) << row.text;
     EXPECT_EQ(machine.error().message.rfind(row.what, 0), 0U) << machine.error().message;
   }
-  for (const char* const text : {"{}", "<x/>", "kind: Pod", "", "items: [1]", "items: []", "<!"}) {
+  for (const char* const text : {"{}", "<x/>", "kind: Pod", "", "items: [1]", "items: []", "<!",
+                                 R"({"num_cores": 1, "topology": []})"}) {
     const auto machine = discover(source_of_text(text), "");
     ASSERT_FALSE(machine) << text;
     EXPECT_EQ(machine.error().message.find("it is "), std::string::npos) << machine.error().message;
@@ -326,7 +359,7 @@ TEST(Xml, CarriesPciDevices) {
 
 TEST(Xml, RejectsOtherText) {
   const std::string cut = std::string(kXml).substr(0, 1500);
-  for (const std::string& text : {std::string(), std::string("<html>hello"), cut}) {
+  for (const std::string& text : {std::string(), std::string("<page>hello"), cut}) {
     const auto machine = discover(HwlocXml{text}, "");
     ASSERT_FALSE(machine) << text;
     EXPECT_EQ(machine.error().code, ErrorCode::kInvalidArgument);
@@ -356,8 +389,8 @@ TEST(Xml, SurvivesATextThatHwlocDoesNot) {
 TEST(Xml, ShowsTheFirstLineOfOtherText) {
   const std::string sixty(60, 'x');
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"<html>", "<html>"},
-      {"<html>\nhello", "<html>..."},
+      {"<page>", "<page>"},
+      {"<page>\nhello", "<page>..."},
       {sixty + "\nhello", sixty + "..."},
       {sixty + "y\nhello", sixty + "..."},
       {sixty, sixty}};

@@ -169,7 +169,7 @@ TEST(Machine, NamesHugePagesAsTheKubelet) {
             "node.numaNodes[0].hugepages: '2Mi': 512: expected bytes, a multiple of 2097152");
 }
 
-constexpr const char* kMachineInfo = R"({"num_cores": 6, "memory_capacity": 9000, "topology": [
+constexpr const char* kMachineInfo = R"({"num_cores": 5, "memory_capacity": 9000, "topology": [
   {"node_id": 0, "memory": 4000, "hugepages": [{"page_size": 2048, "num_pages": 3}],
    "distances": [10, 21], "cores": [
     {"core_id": 0, "thread_ids": [4, 0], "uncore_caches": [{"id": 7}], "socket_id": 0},
@@ -192,6 +192,25 @@ TEST(MachineInfo, IsReadAsTheKubeletReadsIt) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, *machine);
   EXPECT_EQ(again->memory(), 9000U);
+}
+
+TEST(MachineInfo, TakesTheSocketOfVirtualMachines) {
+  auto info = nlohmann::json::parse(kMachineInfo);
+  info["topology"][0]["cores"][0]["socket_id"] = -1;
+  const auto machine = Machine::from_json(info);
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_EQ(machine->find(CpuId{4})->socket, SocketId{-1});
+}
+
+TEST(MachineInfo, WarnsOfOtherNumbersOfCpus) {
+  auto info = nlohmann::json::parse(kMachineInfo);
+  info["num_cores"] = 5;
+  EXPECT_TRUE(Machine::from_json(info)->description().warnings.empty());
+  info["num_cores"] = 16;
+  EXPECT_EQ(Machine::from_json(info)->description().warnings,
+            std::vector<std::string>{
+                "machineInfo: num_cores is 16, but the topology has 5 CPUs: a kubelet counts "
+                "num_cores for the requests of pods, and here the topology counts"});
 }
 
 TEST(MachineInfo, NamesTheFieldOfBadJson) {
