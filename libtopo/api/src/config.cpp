@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pinfold/text/field.hpp"
+#include "pinfold/text/go_duration.hpp"
 #include "schema.hpp"
 
 namespace pinfold {
@@ -143,6 +144,23 @@ Result<void> expect_text(std::string_view field, const json& value, std::string_
   return fail_field(field, value, fmt::format("expected '{}'", text));
 }
 
+/// Checks the times of a graceful shutdown. Domain: check_fields has checked the types.
+/// Source: kubelet v1.36 pkg/kubelet/apis/config/validation, ValidateKubeletConfiguration.
+Result<void> check_shutdown(const json& document) {
+  constexpr std::string_view kCritical = "shutdownGracePeriodCriticalPods";
+  const auto duration_at = [&](std::string_view field) {
+    const json* const value = member(document, field);
+    return value == nullptr || value->is_null()
+               ? std::int64_t{0}
+               : go::parse_duration(value->get_ref<const std::string&>()).value();
+  };
+  const auto whole = duration_at("shutdownGracePeriod");
+  const auto critical = duration_at(kCritical);
+  if (critical <= whole) return {};
+  return fail_field(kCritical, *member(document, kCritical),
+                    "expected at most shutdownGracePeriod; a kubelet does not start with it");
+}
+
 /// Reads one field that is not null; ignores fields that have no effect.
 Result<void> read_field(const std::string& field, const json& value, Config& config) {
   for (const auto& [name, text] : kTexts) {
@@ -233,6 +251,7 @@ Result<ParsedConfig> config_from_json(const json& document) {
     if (value.is_null()) continue;
     PINFOLD_TRY(read_field(field, value, parsed.config));
   }
+  PINFOLD_TRY(check_shutdown(document));
   const json* const settings = member(document, "pinfold");
   parsed.names_profile = settings != nullptr && member(*settings, "profile") != nullptr;
   const json* const merge = member(document, "mergeDefaultEvictionSettings");

@@ -81,6 +81,10 @@ constexpr std::array kWrappers = {
     Wrapper{"InstanceGroup", kKops, "", "spec.kubelet", kAskConfigz},
     Wrapper{"", "", "kubeletconfig", "", ""},  // /configz
     Wrapper{"", "", "spec.config", "", "", "metadata.type=KubeletSpecs.kubernetes.talos.dev"},
+    Wrapper{"", "", "spec.extraConfig", "spec.extraArgs",
+            "Talos adds its own settings: 'talosctl read /etc/kubernetes/kubelet.yaml' prints the "
+            "complete configuration",
+            "metadata.type=KubeletConfigs.kubernetes.talos.dev"},
     Wrapper{"", "", "kubeletConfig", "",
             "AKS adds its own settings, kubeReserved among them; the complete configuration: "
             "kubectl get --raw /api/v1/nodes/NAME/proxy/configz",
@@ -511,8 +515,9 @@ void rename_gke_fields(json& config) {
 }
 
 /// Names of AKS' --kubelet-config, with the kubelet's names.
-constexpr std::array<std::pair<const char*, const char*>, 6> kAksFields = {{
+constexpr std::array<std::pair<const char*, const char*>, 7> kAksFields = {{
     {"containerLogMaxSizeMB", ""},
+    {"containerLogMaxSizeMb", ""},
     {"cpuCfsQuota", "cpuCFSQuota"},
     {"cpuCfsQuotaPeriod", "cpuCFSQuotaPeriod"},
     {"imageGcHighThreshold", "imageGCHighThresholdPercent"},
@@ -725,6 +730,7 @@ class Finder {
         found = rename_aks_fields(std::move(found));
       } else if (wrapper.config.ends_with("kubeletConfig") && wrapper.kind.empty()) {
         rename_gke_fields(found);
+        found = rename_aks_fields(std::move(found));  // GKE has some of these names, too
       }
       if (!found.is_object() || !is_configuration(found)) {
         return fail_field(std::string(wrapper.config), found, "expected a KubeletConfiguration");
@@ -948,6 +954,15 @@ std::string_view command_of_process(std::string_view line) {
                                                                   : "";
 }
 
+/// Returns whether a text names the process of a program that contains a kubelet.
+bool shows_host(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kHosts = {"/k3s server", "/k3s agent", "/rke2 server",
+                                                      "/rke2 agent", "/kubelite "};
+  return std::any_of(kHosts.begin(), kHosts.end(), [&](std::string_view host) {
+    return text.find(host) != std::string_view::npos;
+  });
+}
+
 /// Returns the flags that k3s and RKE2 log when they start their kubelet.
 std::optional<FlagsText> flags_of_rancher_log(std::string_view text) {
   constexpr std::string_view kMark = "msg=\"Running kubelet -";
@@ -1146,6 +1161,11 @@ Result<ConfigDocument> read_config_document(std::string_view text, std::string_v
   std::vector<std::string> notes;
   PINFOLD_LET(const auto documents, parse_as_kubelet(text, notes));
   if (documents.empty()) return invalid("0 documents: expected one");
+  if (documents.front().is_string() && shows_host(documents.front().get<std::string>())) {
+    return invalid(
+        "a list of processes: k3s, RKE2 and MicroK8s do not show the flags of their kubelet in it: "
+        "--config with the root of the node, '/', reads their files");
+  }
   Finder finder(std::move(notes));
   for (const json& document : documents) PINFOLD_TRY(finder.look(document));
   return std::move(finder).finish();

@@ -1,4 +1,6 @@
 #include <array>
+#include <cstdint>
+#include <limits>
 
 #include "schema.hpp"
 
@@ -10,12 +12,44 @@ constexpr std::array<Field, 2> kReservedMemory = {{
     {"limits", FieldType::kQuantityMap},
 }};
 
+constexpr std::array<Field, 1> kX509 = {{{"clientCAFile", FieldType::kText}}};
+constexpr std::array<Field, 2> kWebhook = {{
+    {"enabled", FieldType::kBool},
+    {"cacheTTL", FieldType::kDuration},
+}};
+constexpr std::array<Field, 1> kAnonymous = {{{"enabled", FieldType::kBool}}};
+constexpr std::array<Field, 3> kAuthentication = {{
+    {"x509", FieldType::kObject, kX509},
+    {"webhook", FieldType::kObject, kWebhook},
+    {"anonymous", FieldType::kObject, kAnonymous},
+}};
+constexpr std::array<Field, 2> kAuthorizationWebhook = {{
+    {"cacheAuthorizedTTL", FieldType::kDuration},
+    {"cacheUnauthorizedTTL", FieldType::kDuration},
+}};
+constexpr std::array<Field, 2> kAuthorization = {{
+    {"mode", FieldType::kText},
+    {"webhook", FieldType::kObject, kAuthorizationWebhook},
+}};
+constexpr std::array<Field, 5> kLogging = {{
+    {"format", FieldType::kText},
+    {"flushFrequency", FieldType::kAny},  // a duration, or a number of nanoseconds
+    {"verbosity", FieldType::kInt64, {}, {0, std::numeric_limits<std::uint32_t>::max()}},
+    {"vmodule", FieldType::kList},
+    {"options", FieldType::kObject},
+}};
+constexpr Range kNotNegative = {0, Range{}.most};
+/// 0 is the default in a file, or no port.
+constexpr Range kPort = {0, std::numeric_limits<std::uint16_t>::max()};
+
+/// Source of the ranges: kubelet v1.36 pkg/kubelet/apis/config/validation,
+/// ValidateKubeletConfiguration; those that Node::make checks are not here.
 constexpr std::array<Field, 130> kConfiguration = {{
     {"address", FieldType::kText},
     {"allowedUnsafeSysctls", FieldType::kTextList},
     {"apiVersion", FieldType::kText},
-    {"authentication", FieldType::kObject},
-    {"authorization", FieldType::kObject},
+    {"authentication", FieldType::kObject, kAuthentication},
+    {"authorization", FieldType::kObject, kAuthorization},
     {"cgroupDriver", FieldType::kText},
     {"cgroupRoot", FieldType::kText},
     {"cgroupsPerQOS", FieldType::kBool},
@@ -44,8 +78,8 @@ constexpr std::array<Field, 130> kConfiguration = {{
     {"enableSystemLogHandler", FieldType::kBool},
     {"enableSystemLogQuery", FieldType::kBool},
     {"enforceNodeAllocatable", FieldType::kTextList},
-    {"eventBurst", FieldType::kInt32},
-    {"eventRecordQPS", FieldType::kInt32},
+    {"eventBurst", FieldType::kInt32, {}, kNotNegative},
+    {"eventRecordQPS", FieldType::kInt32, {}, kNotNegative},
     {"evictionHard", FieldType::kTextMap},
     {"evictionMaxPodGracePeriod", FieldType::kInt32},
     {"evictionMinimumReclaim", FieldType::kTextMap},
@@ -58,7 +92,7 @@ constexpr std::array<Field, 130> kConfiguration = {{
     {"fileCheckFrequency", FieldType::kDuration},
     {"hairpinMode", FieldType::kText},
     {"healthzBindAddress", FieldType::kText},
-    {"healthzPort", FieldType::kInt32},
+    {"healthzPort", FieldType::kInt32, {}, kPort},
     {"httpCheckFrequency", FieldType::kDuration},
     {"imageGCHighThresholdPercent", FieldType::kInt32},
     {"imageGCLowThresholdPercent", FieldType::kInt32},
@@ -66,20 +100,20 @@ constexpr std::array<Field, 130> kConfiguration = {{
     {"imageMinimumGCAge", FieldType::kDuration},
     {"imagePullCredentialsVerificationPolicy", FieldType::kText},
     {"imageServiceEndpoint", FieldType::kText},
-    {"iptablesDropBit", FieldType::kInt32},
-    {"iptablesMasqueradeBit", FieldType::kInt32},
+    {"iptablesDropBit", FieldType::kInt32, {}, {0, 31}},
+    {"iptablesMasqueradeBit", FieldType::kInt32, {}, {0, 31}},
     {"kernelMemcgNotification", FieldType::kBool},
     {"kind", FieldType::kText},
-    {"kubeAPIBurst", FieldType::kInt32},
-    {"kubeAPIQPS", FieldType::kInt32},
+    {"kubeAPIBurst", FieldType::kInt32, {}, kNotNegative},
+    {"kubeAPIQPS", FieldType::kInt32, {}, kNotNegative},
     {"kubeletCgroups", FieldType::kText},
     {"kubeReserved", FieldType::kTextMap},
     {"kubeReservedCgroup", FieldType::kText},
     {"localStorageCapacityIsolation", FieldType::kBool},
-    {"logging", FieldType::kObject},
+    {"logging", FieldType::kObject, kLogging},
     {"makeIPTablesUtilChains", FieldType::kBool},
-    {"maxOpenFiles", FieldType::kInt64},
-    {"maxParallelImagePulls", FieldType::kInt32},
+    {"maxOpenFiles", FieldType::kInt64, {}, kNotNegative},
+    {"maxParallelImagePulls", FieldType::kInt32, {}, {1, Range{}.most}},
     {"maxPods", FieldType::kInt32},
     {"memoryManagerPolicy", FieldType::kText},
     {"memoryManagerPolicyOptions", FieldType::kTextMap},
@@ -87,26 +121,26 @@ constexpr std::array<Field, 130> kConfiguration = {{
     {"memorySwap", FieldType::kObject},
     {"memoryThrottlingFactor", FieldType::kNumber},
     {"mergeDefaultEvictionSettings", FieldType::kBool},
-    {"nodeLeaseDurationSeconds", FieldType::kInt32},
-    {"nodeStatusMaxImages", FieldType::kInt32},
+    {"nodeLeaseDurationSeconds", FieldType::kInt32, {}, kNotNegative},
+    {"nodeStatusMaxImages", FieldType::kInt32, {}, {-1, Range{}.most}},
     {"nodeStatusReportFrequency", FieldType::kDuration},
     {"nodeStatusUpdateFrequency", FieldType::kDuration},
-    {"oomScoreAdj", FieldType::kInt32},
+    {"oomScoreAdj", FieldType::kInt32, {}, {-1000, 1000}},
     {"pinfold", FieldType::kObject},
     {"podCIDR", FieldType::kText},
     {"podLogsDir", FieldType::kText},
     {"podPidsLimit", FieldType::kInt64},
     {"podsPerCore", FieldType::kInt32},
-    {"port", FieldType::kInt32},
+    {"port", FieldType::kInt32, {}, kPort},
     {"preloadedImagesVerificationAllowlist", FieldType::kTextList},
     {"protectKernelDefaults", FieldType::kBool},
     {"providerID", FieldType::kText},
     {"qosReserved", FieldType::kTextMap},
-    {"readOnlyPort", FieldType::kInt32},
+    {"readOnlyPort", FieldType::kInt32, {}, kPort},
     {"registerNode", FieldType::kBool},
     {"registerWithTaints", FieldType::kList},
-    {"registryBurst", FieldType::kInt32},
-    {"registryPullQPS", FieldType::kInt32},
+    {"registryBurst", FieldType::kInt32, {}, kNotNegative},
+    {"registryPullQPS", FieldType::kInt32, {}, kNotNegative},
     {"reservedMemory", FieldType::kList, kReservedMemory},
     {"reservedSystemCPUs", FieldType::kText},
     {"resolvConf", FieldType::kText},

@@ -238,6 +238,14 @@ std::string hint_for(const std::string& name) {
 }
 
 tl::unexpected<Error> fail_unknown(const std::string& name) {
+  const std::size_t colon = name.find(':');
+  const bool has_colon = colon != std::string::npos && find_flag(name.substr(0, colon)) != nullptr;
+  if (has_colon) {
+    const std::size_t value = std::min(name.find_first_not_of(' ', colon + 1), name.size());
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("flag '{}': expected '=' instead of ':': write '{}={}'",
+                            printable(name), name.substr(0, colon), printable(name.substr(value))));
+  }
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("unknown flag '{}': a kubelet does not start with it{}", printable(name),
                           hint_for(name)));
@@ -456,6 +464,10 @@ Result<void> check_flags(const KubeletFlags& flags) {
   int unknown = 0;
   for (const auto& [name, value] : flags) {
     if (name == kOperand) return fail_operand(value);
+    if (name == "--max-pods" && value == "0") {
+      return fail_field(name, value,
+                        "expected 1 or more: a kubelet with it rejects every pod, OutOfpods");
+    }
     const KnownFlag* const known = find_flag(name);
     if (known == nullptr) {
       const bool may_be_a_vendors = ++unknown <= kMostOfAVendor && hint_for(name).empty();

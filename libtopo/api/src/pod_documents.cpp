@@ -143,11 +143,17 @@ Result<void> wrapped(Result<void> result, const std::string& place) {
 }  // namespace
 
 Result<nlohmann::json> as_pod(nlohmann::json document) {
+  if (text_of(document, "kind") == "Status" && document.contains("message")) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("an error of the API server: {}",
+                                                         printable(text_of(document, "message"))));
+  }
   const bool is_manifest = !document.is_object() || document.contains("kind") ||
                            document.contains("metadata") || document.contains("spec");
   if (!is_manifest) {
-    return fail(ErrorCode::kInvalidArgument,
-                "does not look like a manifest: expected kind, metadata and spec");
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "does not look like a manifest: expected kind, metadata and spec: pass the output of "
+        "'kubectl get pod NAME -o yaml'");
   }
   if (!is_workload(document)) return document;
   return pod_of_template(document);

@@ -33,6 +33,16 @@ bool fits(const json& value) {
   return number >= Limits::min() && number <= Limits::max();
 }
 
+/// Returns "expected 0 or more" for a number outside of a range; "" for one in it.
+std::string range_expectation(const json& value, const Range& range) {
+  if (!value.is_number_integer()) return "";
+  const auto number = value.get<std::int64_t>();
+  if (number >= range.least && number <= range.most) return "";
+  return range.most == Range{}.most
+             ? fmt::format("expected {} or more", range.least)
+             : fmt::format("expected a number from {} to {}", range.least, range.most);
+}
+
 /// Words that the kubelet has another name for.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kOtherWords = {{
     {"housekeeping", "reserved-system"},
@@ -85,6 +95,9 @@ class Checker {
     if (value.is_null()) return {};
     if (const auto expected = expectation(value, field.type); !expected.empty()) {
       return fail_field(path, value, expected);
+    }
+    if (const auto expected = range_expectation(value, field.range); !expected.empty()) {
+      return fail_field(path, value, expected + "; a kubelet does not start with it");
     }
     if (field.type == FieldType::kTextMap || field.type == FieldType::kTextList) {
       return check_items(value, path, FieldType::kText);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -28,11 +30,18 @@ enum class FieldType {
   kTextList,
 };
 
+/// The numbers that a kubelet starts with.
+struct Range {
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+};
+
 struct Field {
   std::string_view name;
   FieldType type = FieldType::kAny;
   /// The fields of an object, or of each object in a list; not checked if empty.
   std::span<const Field> fields = {};
+  Range range = {};  ///< of an integer
 };
 using Fields = std::span<const Field>;
 

@@ -709,8 +709,38 @@ TEST(ConfigDocument, IsReadAsAKubeletReadsYaml) {
 
 TEST(ConfigDocument, TakesNoPodsForTheDefaultAsAKubeletDoes) {
   EXPECT_EQ(parse_config("maxPods: 0").value().config.max_pods, 110);
-  EXPECT_EQ(parse_config("--max-pods=0").value().config.max_pods, 0) << "a flag is not defaulted";
+  EXPECT_EQ(parse_config("--max-pods=0").error().message,
+            "--max-pods: '0': expected 1 or more: a kubelet with it rejects every pod, OutOfpods")
+      << "a flag is not defaulted";
   EXPECT_EQ(parse_config("maxPods: 1").value().config.max_pods, 1);
+}
+
+/// k3s and RKE2 replace their command line, and kubelite reads a file of flags.
+TEST(ConfigDocument, OfAProcessThatHidesItsKubeletIsAnError) {
+  for (const char* const text : {"    PID COMMAND\n   1231 /usr/local/bin/k3s server\n",
+                                 "root 15 /snap/microk8s/7/kubelite --kubelet-args-file=/a\n"}) {
+    const auto parsed = parse_config(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_THAT(parsed.error().message, HasSubstr("do not show the flags of their kubelet"));
+  }
+}
+
+TEST(ConfigDocument, OfGkeIsNotOfAks) {
+  const auto read = read_config_document(
+      "config:\n  kubeletConfig: {cpuCfsQuota: true, cpuManagerPolicy: static}");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->document,
+            (nlohmann::json{{"cpuCFSQuota", true}, {"cpuManagerPolicy", "static"}}));
+}
+
+TEST(ConfigDocument, OfTalosResourceKubeletConfigsIsRead) {
+  const auto read = read_config_document(
+      "node: a\nmetadata: {type: KubeletConfigs.kubernetes.talos.dev}\nspec: {extraArgs: "
+      "{reserved-cpus: 0-1}, extraConfig: {cpuManagerPolicy: static}}\n");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->document.at("cpuManagerPolicy"), "static");
+  EXPECT_EQ(read->document.at("reservedSystemCPUs"), "0-1");
+  EXPECT_TRUE(read->is_partial);
 }
 
 TEST(ConfigDocument, RenamesTheFieldsOfAksAndSaysThatMoreAreAdded) {

@@ -70,6 +70,45 @@ TEST(ConfigParse, ReadsEveryField) {
   EXPECT_EQ(parsed->config, expected) << to_json(parsed->config).dump(2);
 }
 
+TEST(ConfigParse, ChecksTheRangesThatAKubeletChecks) {
+  const auto error_of = [](const char* field) {
+    const auto parsed = parse_config(field);
+    return parsed ? std::string() : parsed.error().message;
+  };
+  EXPECT_EQ(error_of("oomScoreAdj: -1001"),
+            "oomScoreAdj: -1001: expected a number from -1000 to 1000; a kubelet does not start "
+            "with it");
+  EXPECT_EQ(error_of("oomScoreAdj: -999"), "");
+  EXPECT_EQ(error_of("{healthzPort: 65536, maxPods: 9}"),
+            "healthzPort: 65536: expected a number from 0 to 65535; a kubelet does not start with "
+            "it");
+  EXPECT_EQ(error_of("eventBurst: -1"),
+            "eventBurst: -1: expected 0 or more; a kubelet does not start with it");
+  EXPECT_EQ(error_of("nodeStatusMaxImages: -1"), "");
+  EXPECT_EQ(error_of("maxParallelImagePulls: 0"),
+            "maxParallelImagePulls: 0: expected 1 or more; a kubelet does not start with it");
+  EXPECT_EQ(error_of("{shutdownGracePeriod: 30s, shutdownGracePeriodCriticalPods: 40s}"),
+            "shutdownGracePeriodCriticalPods: '40s': expected at most shutdownGracePeriod; a "
+            "kubelet does not start with it");
+  EXPECT_EQ(error_of("{shutdownGracePeriod: 60s, shutdownGracePeriodCriticalPods: 1m}"), "");
+}
+
+TEST(ConfigParse, ChecksTheTypesInsideOfObjects) {
+  const auto error_of = [](const char* field) {
+    const auto parsed = parse_config(std::string("maxPods: 9\nkubeReserved: {}\n") + field);
+    return parsed ? std::string() : parsed.error().message;
+  };
+  EXPECT_EQ(error_of("logging: {verbosity: x}"),
+            "logging.verbosity: 'x': expected a 64-bit integer");
+  EXPECT_EQ(error_of("logging: {verbosity: 2, flushFrequency: 0}"), "");
+  EXPECT_EQ(error_of("authentication: {x509: {clientCAFile: 5}}"),
+            "authentication.x509.clientCAFile: 5: expected a string, in quotes");
+  EXPECT_EQ(error_of("authentication: {webhook: {cacheTTL: 2 minutes}}"),
+            "authentication.webhook.cacheTTL: '2 minutes': expected a duration in quotes, such as "
+            "\"10s\"");
+  EXPECT_EQ(error_of("authorization: {webhook: {cacheAuthorizedTTL: 0s}}"), "");
+}
+
 TEST(ConfigParse, ReadsBackWhatItPrints) {
   for (const char* text : {kFull, "{}", "evictionHard: {}"}) {
     const Config config = config_of(text);

@@ -209,6 +209,13 @@ TEST(KubeletFlags, ThatNoKubeletKnowsPreventItsStart) {
             "'--cpu-manager-policy'?");
 }
 
+/// A map in YAML where k3s and RKE2 expect a text.
+TEST(KubeletFlags, NameTheColonInsteadOfTheEqualsSign) {
+  EXPECT_EQ(check_flags({{"--cpu-manager-policy: static", "true"}}).error().message,
+            "flag '--cpu-manager-policy: static': expected '=' instead of ':': write "
+            "'--cpu-manager-policy=static'");
+}
+
 /// A vendor's kubelet, such as GKE's, may have additional flags.
 TEST(KubeletFlags, OfAVendorAreAWarning) {
   const KubeletFlags flags = {{"--pod-sysctls", "net.core.somaxconn=1024"}, {"--v", "2"}};

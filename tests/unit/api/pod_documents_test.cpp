@@ -52,7 +52,13 @@ TEST(PodDocuments, NameTheDocumentAndTheItemThatIsWrong) {
   EXPECT_EQ(read(R"({"kind": "List", "items": 1})"), "pods.yaml: items: 1: expected a list");
   EXPECT_EQ(read("[1]").substr(0, 15), "pods.yaml: pod:");
   EXPECT_EQ(read("error: You must be logged in to the server"),
-            "pods.yaml: does not look like a manifest: expected kind, metadata and spec");
+            "pods.yaml: does not look like a manifest: expected kind, metadata and spec: pass the "
+            "output of 'kubectl get pod NAME -o yaml'");
+}
+
+TEST(PodDocuments, ThatAreAnErrorOfTheApiServerSaySo) {
+  EXPECT_EQ(read(R"({"kind": "Status", "apiVersion": "v1", "message": "Unauthorized"})"),
+            "pods.yaml: an error of the API server: Unauthorized");
 }
 
 TEST(PodDocuments, AreThePodTemplatesOfWorkloads) {
