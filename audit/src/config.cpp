@@ -7,6 +7,7 @@
 
 #include "observe_parts.hpp"
 #include "pinfold/api/config_document.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -16,10 +17,25 @@ using nlohmann::json;
 constexpr const char* kDefaultConfig = "/var/lib/kubelet/config.yaml";
 
 /// Where distributions keep the configuration file if no kubelet is running.
-constexpr std::array kUsualConfigs = {kDefaultConfig, "/etc/kubernetes/kubelet/config.json",
+constexpr std::array kUsualConfigs = {kDefaultConfig,
+                                      "/etc/kubernetes/kubelet/config.json",
                                       "/etc/kubernetes/kubelet/kubelet-config.json",
                                       "/etc/kubernetes/kubelet.conf.yaml",
+                                      "/etc/kubernetes/kubelet-config.yaml",
+                                      "/etc/kubernetes/kubelet/config",
                                       "/home/kubernetes/kubelet-config.yaml"};
+/// OpenShift's, where kubeadm keeps a kubeconfig.
+constexpr const char* kOpenShiftConfig = "/etc/kubernetes/kubelet.conf";
+
+/// Returns the file of a kubelet that does not run; "" if there is none.
+std::string usual_config(const Tree& tree) {
+  const auto* const found = std::find_if(kUsualConfigs.begin(), kUsualConfigs.end(),
+                                         [&](const char* path) { return tree.has(path); });
+  if (found != kUsualConfigs.end()) return *found;
+  const auto text = tree.read(kOpenShiftConfig);
+  const bool is_config = text && text->find("KubeletConfiguration") != std::string::npos;
+  return is_config ? kOpenShiftConfig : "";
+}
 
 std::string flag_of(const KubeletFlags& flags, const char* name) {
   const auto found = flags.find(name);
@@ -32,10 +48,8 @@ std::string choose_config(const Tree& tree, const ObserveOptions& options,
   std::string named = flag_of(kubelet.flags, "--config");
   const bool is_known = kubelet.pid || !kubelet.settings_path.empty() || kubelet.has_command;
   if (is_known || !named.empty()) return named;
-  for (const char* const path : kUsualConfigs) {
-    if (tree.has(path)) return path;
-  }
-  return kDefaultConfig;
+  named = usual_config(tree);
+  return named.empty() ? kDefaultConfig : named;
 }
 
 /// Checks what the decoder of a kubelet needs first. Source: loadConfigFile and
@@ -87,10 +101,23 @@ struct WholeConfig {
   std::vector<ConfigWarning> warnings = {};
 };
 
+/// Returns whether a file is a document of another kind, such as a kubeconfig.
+bool has_other_kind(const Tree& tree, const std::string& path) {
+  const auto text = tree.read_exactly(path);
+  if (!text) return false;
+  const auto document = parse_document(*text, DocumentRules::kKubeletLenient);
+  if (!document || !document->is_object()) return false;
+  const auto kind = document->find("kind");
+  return kind != document->end() && *kind != "KubeletConfiguration";
+}
+
 /// Reads a file or drop-in. A kubelet decodes each of them alone.
 Result<json> read_part(const Tree& tree, const std::string& path, WholeConfig& config) {
   config.part = path;
-  PINFOLD_LET(auto read, read_document(tree, path));
+  auto read_as_config = read_document(tree, path);
+  // No edit of such a file helps, but that of the flag with its name.
+  if (!read_as_config && has_other_kind(tree, path)) config.part.clear();
+  PINFOLD_LET(auto read, std::move(read_as_config));
   PINFOLD_LET_WRAP(auto parsed, config_from_json(read.document),
                    fmt::format("'{}'", tree.shown(path)));
   note_source(path, read.document, config.sources);
@@ -155,9 +182,7 @@ std::optional<Driver> driver_of(const json& config, bool is_decided) {
 }  // namespace
 
 bool has_usual_config(const Tree& tree, const ObserveOptions& options) {
-  return !options.kubelet_config.empty() ||
-         std::any_of(kUsualConfigs.begin(), kUsualConfigs.end(),
-                     [&](const char* path) { return tree.has(path); });
+  return !options.kubelet_config.empty() || !usual_config(tree).empty();
 }
 
 void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKubelet& kubelet) {

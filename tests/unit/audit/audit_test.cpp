@@ -286,6 +286,28 @@ TEST(Audit, KnowsWhatAStoppedKubeletOfADistributionWouldRead) {
   }
 }
 
+/// kubespray, Bottlerocket, OpenShift.
+TEST(Audit, KnowsTheFilesOfAStoppedKubelet) {
+  for (const char* const file : {"etc/kubernetes/kubelet-config.yaml",
+                                 "etc/kubernetes/kubelet/config", "etc/kubernetes/kubelet.conf"}) {
+    const KubeletTree tree;
+    tree.dir().remove("proc/100");
+    tree.dir().remove("var/lib/kubelet/config.yaml");
+    tree.dir().write(file, std::string(kKind) + "cpuManagerPolicy: static\n");
+    const Observed observed = observe_tree(tree);
+    ASSERT_TRUE(observed.kubelet.config) << file << ": " << observed.kubelet.config_error;
+    EXPECT_EQ(observed.kubelet.config->cpu_manager_policy, "static") << file;
+  }
+}
+
+TEST(Audit, DoesNotTakeAKubeconfigForAConfiguration) {
+  const KubeletTree tree;
+  tree.dir().remove("proc/100");
+  tree.dir().remove("var/lib/kubelet/config.yaml");
+  tree.dir().write("etc/kubernetes/kubelet.conf", "apiVersion: v1\nkind: Config\n");
+  EXPECT_THAT(observe_tree(tree).kubelet.config_error, HasSubstr("/var/lib/kubelet/config.yaml"));
+}
+
 /// Starting the other unit would turn a worker into a server.
 TEST(Audit, NamesTheUnitOfADistributionThatIsEnabledOrExists) {
   constexpr const char* kUnit = "[Service]\nExecStart=/usr/local/bin/rke2 agent\n";

@@ -67,6 +67,18 @@ TEST(Doctor, NamesTheConfigurationThatIsMissing) {
               Contains(AllOf(HasSubstr("problem kubelet-config"), HasSubstr("missing.yaml"))));
 }
 
+/// No edit of a kubeconfig makes it a configuration.
+TEST(Doctor, DoesNotAdviseToEditAFileOfAnotherKind) {
+  const DoctorTree tree;
+  tree.write("var/lib/kubelet/config.yaml", "apiVersion: v1\nkind: Config\n");
+  const Checks checks = check_system(observe_doctor(tree));
+  EXPECT_THAT(complaints(checks), Contains(AllOf(HasSubstr("problem kubelet-config"),
+                                                 HasSubstr("it is a kubeconfig"))));
+  EXPECT_EQ(checks.front().remedy,
+            "edit the flags that 'systemctl cat kubelet' shows, then: systemctl daemon-reload; "
+            "systemctl restart kubelet");
+}
+
 /// One change to a healthy machine, and the only complaint that it causes.
 struct Ailment {
   const char* name;
