@@ -219,7 +219,8 @@ void read_object(const json& document, const std::string& place, NodeTopologies&
   }
   const json* const metadata = document.is_object() ? member(document, "metadata") : nullptr;
   const auto name = text_of(metadata == nullptr ? json::object() : *metadata, "metadata", "name");
-  const bool has_name = name && is_safe_name(*name);
+  const json* const kind = document.is_object() ? member(document, "kind") : nullptr;
+  const bool has_name = kind != nullptr && *kind == kKind && name && is_safe_name(*name);
   out.unread.push_back(
       {has_name ? *name : place, (place.empty() ? "" : place + ": ") + topology.error().message});
 }
