@@ -127,15 +127,15 @@ TEST(TopologyCommand, ListsPciDevicesAsResourcesOnRequest) {
 
 TEST(TopologyCommand, ReadsXmlFromAFileOrStandardInput) {
   const TempDir dir;
-  dir.write("bad.xml", "<html>\n");
+  dir.write("bad.xml", "<page>\n");
   Outcome outcome = run(fmt::format("topology --xml '{}/bad.xml'", dir.path()));
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_EQ(outcome.err, fmt::format("pinfold: '{}/bad.xml': '<html>...': expected a topology that "
+  EXPECT_EQ(outcome.err, fmt::format("pinfold: '{}/bad.xml': '<page>...': expected a topology that "
                                      "hwloc exported as XML\n",
                                      dir.path()));
   outcome = run(fmt::format("topology --xml - <'{}/bad.xml'", dir.path()));
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_TRUE(outcome.err.starts_with("pinfold: standard input: '<html>")) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("pinfold: standard input: '<page>")) << outcome.err;
   outcome = run("topology --xml /nowhere.xml");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.err, "pinfold: read '/nowhere.xml': No such file or directory\n");
