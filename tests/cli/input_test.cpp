@@ -381,6 +381,40 @@ TEST_F(Input, TakesFlagsOfAFileThatIsNamedKubelet) {
   }
 }
 
+/// A directory that is near the root of a node is named, or its root found.
+TEST_F(Input, NamesTheFileInADirectoryThatIsNotTheRootOfANode) {
+  dir_.write("pods", kOneCpu);
+  dir_.write("kubelet/config.yaml", kKind);
+  dir_.write("drop-ins/10-a.conf", kKind);
+  const auto explain = [&](const std::string& options) {
+    return run_shell(fmt::format("cd {} && " PINFOLD_COMMAND
+                                 " explain --state-dir state --insecure-state-dir {} pods",
+                                 dir_.path(), options));
+  };
+  EXPECT_THAT(explain("--machine node.json --config kubelet").err,
+              HasSubstr("'kubelet': it is not the root of a node, which has "
+                        "'/var/lib/kubelet/config.yaml': pass the root, or the file "
+                        "'kubelet/config.yaml'"));
+  EXPECT_THAT(explain("--machine node.json --config drop-ins").err,
+              HasSubstr("or the file 'drop-ins/10-a.conf'"));
+  dir_.write("tree/sys/devices/system/cpu/online", "0\n");
+  const std::string of_root = explain("--machine tree").err;
+  EXPECT_THAT(of_root, HasSubstr("'tree/sys/devices/system/cpu'"));
+  EXPECT_THAT(explain("--machine tree/sys").err, HasSubstr("'tree/sys/devices/system/cpu'"));
+}
+
+/// The rest of the configuration is in the file beside the directory.
+TEST_F(Input, TakesADropInForAPartOfAConfiguration) {
+  dir_.write("pods", kOneCpu);
+  dir_.write("config.json.d/40-nodeadm.conf", std::string(kKind) + "maxPods: 20\n");
+  const Outcome outcome = run_shell(
+      fmt::format("cd {} && " PINFOLD_COMMAND " explain --machine node.json --state-dir state "
+                  "--insecure-state-dir --config config.json.d/40-nodeadm.conf pods",
+                  dir_.path()));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("it is only a part of a kubelet's and has no cpuManagerPolicy"));
+}
+
 /// Before a kubelet runs, its unit says with which flags it will.
 TEST_F(Input, TakesTheConfigurationOfANodeWhoseKubeletDoesNotRun) {
   dir_.write("pods", kOneCpu);

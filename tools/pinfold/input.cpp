@@ -69,9 +69,24 @@ Result<std::string> read_input(const std::string& path) {
   return unpacked(std::move(text), input_name(path));
 }
 
+namespace {
+
+/// Returns the root of the tree of a machine; `input` may also be its directory sys.
+std::string root_of_tree(const std::string& input) {
+  const auto path = std::filesystem::path(input + "/").lexically_normal();
+  std::error_code failed;
+  const bool is_sys = std::filesystem::exists(path / "devices/system/cpu", failed) &&
+                      path.parent_path().filename() == "sys";
+  if (!is_sys) return input;
+  const std::string root = path.parent_path().parent_path().string();
+  return root.empty() ? "." : root;
+}
+
+}  // namespace
+
 Result<Source> read_source(const std::string& input) {
   std::error_code failed;
-  if (std::filesystem::is_directory(input, failed)) return SysTree{input};
+  if (std::filesystem::is_directory(input, failed)) return SysTree{root_of_tree(input)};
   if (input != "-" && !std::filesystem::exists(input, failed)) {
     Source source = source_of_text(input);
     if (std::holds_alternative<HwlocSynthetic>(source)) return source;

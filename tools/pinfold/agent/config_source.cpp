@@ -1,9 +1,11 @@
 #include "agent/config_source.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,6 +29,11 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+/// Returns whether a file is a drop-in of --config-dir, such as config.json.d/40-nodeadm.conf.
+bool is_drop_in(const std::filesystem::path& file) {
+  return file.extension() == ".conf" && file.parent_path().extension() == ".d";
+}
+
 /// Warns of what the configuration's own text does not show, such as the settings of a file that it
 /// includes.
 void warn_of_sources(const audit::ObservedKubelet& kubelet) {
@@ -44,11 +51,37 @@ struct NodeText {
   ConfigSources sources = {};
 };
 
+/// Returns the files in a directory that may be meant instead of a root: the kubelet's file, or
+/// drop-ins.
+std::vector<std::string> config_files_in(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    const std::string name = entry.path().filename().string();
+    constexpr std::array<std::string_view, 5> kNames = {
+        "config", "config.json", "config.yaml", "kubelet-config.json", "kubelet-config.yaml"};
+    const bool is_config =
+        name.ends_with(".conf") || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+    if (is_config && entry.is_regular_file(failed)) {
+      files.push_back(fmt::format("'{}'", entry.path().string()));
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 /// Returns the configuration of the kubelet on a node. One that is only guessed is an error.
 Result<NodeText> text_of_node(const std::string& root) {
   PINFOLD_LET(const auto tree, audit::Tree::open(root));
   auto kubelet = audit::observe_kubelet(tree, {});
   const std::string& error = kubelet.unit_error.empty() ? kubelet.config_error : kubelet.unit_error;
+  if (const auto files = config_files_in(root);
+      !error.empty() && !files.empty() && !tree.has(kubelet.config_path)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': it is not the root of a node, which has '{}': pass the root, or "
+                            "the file {}",
+                            root, kubelet.config_path, fmt::join(files, " or ")));
+  }
   if (!error.empty()) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("'{}': not the configuration of a kubelet: {}", root, error));
@@ -207,6 +240,7 @@ Result<ConfigText> read_config_text(const NodeOptions& options) {
   PINFOLD_LET_WRAP(auto read, read_config_document(text, unit_in(options.config)), options.config);
   if (is_directory(options.config)) read.sources = std::move(node.sources);
   if (node.is_partial && options.kubelet_flags.empty()) read.is_partial = true;
+  if (is_drop_in(options.config)) read.is_partial = true;
   if (std::error_code none;
       std::filesystem::is_directory(options.config + ".d", none) && !is_directory(options.config)) {
     warn(
