@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/api/command_texts.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/kubelet_flags.hpp"
-#include "pinfold/api/kubelet_unit.hpp"
 #include "pinfold/base/result.hpp"
 
 /// Finds a kubelet's configuration in the files of distributions and administrators. Pure.
@@ -25,18 +25,6 @@ struct ConfigDocument {
   bool is_partial = false;
   ConfigSources sources = {};  ///< the advice on the complete configuration is in `notes`
 };
-
-/// Reads the flags of a kubelet from a command line (including /proc/PID/cmdline, and those of k3s
-/// and RKE2), a file with one flag per line, an environment file (KUBELET_EXTRA_ARGS=...), a
-/// systemd unit or its drop-in, a kubelet's log, or the output of ps, pgrep -a or systemctl status
-/// for one kubelet. `unit`: the name of the unit, if known. nullopt if the text has none of these
-/// forms.
-[[nodiscard]] std::optional<FlagsText> flags_of_text(std::string_view text,
-                                                     std::string_view unit = {},
-                                                     const UnitFiles& files = {});
-
-/// Returns whether a text has the word "kubelet": without flags, it may still be about one.
-[[nodiscard]] bool names_kubelet(std::string_view text);
 
 /// Applies flags to a configuration; `notes` names those without effect. Errors: kInvalidArgument
 /// for flags that a kubelet does not start with, and if they name the file with the rest of the
