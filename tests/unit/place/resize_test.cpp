@@ -132,6 +132,14 @@ TEST(Resize, ChoosesAsTheProposedKubelet) {
   }
 }
 
+// Both keep CPU 8 and the core of CPUs 1 and 9. The fourth is on a core with one thread left, or in
+// the same cache.
+TEST(Resize, LooksAtCachesOnlyWithTheirOption) {
+  const CpuPolicyOptions by_cache = {.prefer_align_cpus_by_uncorecache = true};
+  EXPECT_EQ(resized({two_caches, "1-14", "1-14", "8", 4, "1,7-9"}), "1,7-9");
+  EXPECT_EQ(resized({two_caches, "1-14", "1-14", "8", 4, "1-2,8-9", by_cache}), "1-2,8-9");
+}
+
 // Source: as above.
 TEST(Resize, SpreadsOverNumaNodesAsTheProposedKubelet) {
   const CpuPolicyOptions apart = {.distribute_cpus_across_numa = true};
