@@ -167,7 +167,7 @@ Result<socket::NodeSession> open_session(pinfold_node& node) {
   options.open = [&node] { return open_agent(node); };
   options.source = source_of(node);
   options.check = [&node](const socket::Hello& hello) { return check_service(node, hello); };
-  options.timeout = node.agent_options.lock_wait.timeout;
+  options.wait = node.agent_options.lock_wait;
   return socket::NodeSession::open(std::move(options));
 }
 

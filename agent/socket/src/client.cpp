@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
@@ -18,21 +19,33 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// Waits until the descriptor is ready. Errors: kIo.
-Result<void> wait_for(int fd, short event, Clock::time_point end) {
+/// What ends a wait for the service.
+struct WaitEnd {
+  Clock::time_point time;
+  const volatile std::sig_atomic_t* interrupted;
+};
+
+/// Waits until the descriptor is ready. Looks at the flag at intervals, because another thread may
+/// set it. Errors: kIo; kBusy with EINTR after an interruption.
+Result<void> wait_for(int fd, short event, const WaitEnd& end) {
+  constexpr milliseconds kPause{20};
   while (true) {
-    const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
+    if (end.interrupted != nullptr && *end.interrupted != 0) {
+      return tl::unexpected(Error{ErrorCode::kBusy, EINTR, "the wait was interrupted"});
+    }
+    const auto left = std::chrono::ceil<milliseconds>(end.time - Clock::now());
+    const auto pause = end.interrupted == nullptr ? left : std::min(left, kPause);
     pollfd entry{fd, event, 0};
-    const int ready = left.count() <= 0 ? 0 : ::poll(&entry, 1, static_cast<int>(left.count()));
+    const int ready = left.count() <= 0 ? 0 : ::poll(&entry, 1, static_cast<int>(pause.count()));
     if (ready > 0) return {};
-    if (ready == 0) return fail_errno(ETIMEDOUT, "no answer");
-    if (errno != EINTR) return fail_errno(errno, "poll");
+    if (left.count() <= 0) return fail_errno(ETIMEDOUT, "no answer");
+    if (ready < 0 && errno != EINTR) return fail_errno(errno, "poll");
   }
 }
 
 /// Returns whether everything was sent. If not, the service has closed the connection, and its
 /// earlier output can still be read.
-Result<bool> send_all(int fd, std::string_view rest, Clock::time_point end) {
+Result<bool> send_all(int fd, std::string_view rest, const WaitEnd& end) {
   while (!rest.empty()) {
     PINFOLD_TRY(wait_for(fd, POLLOUT, end));
     const ssize_t sent = ::send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -49,7 +62,8 @@ Result<bool> send_all(int fd, std::string_view rest, Clock::time_point end) {
 
 }  // namespace
 
-Result<std::optional<Client>> Client::connect(const std::string& socket, milliseconds answer_time) {
+Result<std::optional<Client>> Client::connect(const std::string& socket, milliseconds answer_time,
+                                              const volatile std::sig_atomic_t* interrupted) {
   PINFOLD_LET(const sockaddr_un address, socket_address(socket));
   UniqueFd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!connection) return fail_errno(errno, "socket");
@@ -63,7 +77,7 @@ Result<std::optional<Client>> Client::connect(const std::string& socket, millise
     return fail_errno(reason, name);
   }
   PINFOLD_TRY_WRAP(check_server(connection.get()), name);
-  Client client(std::move(connection), std::move(name), answer_time);
+  Client client(std::move(connection), std::move(name), answer_time, interrupted);
   auto line = client.exchange(encode_hello_request(), milliseconds::zero());
   const bool ends =
       !line && (line.error().sys_errno == ECONNRESET || agent::is_stopping(line.error()));
@@ -91,7 +105,7 @@ Result<std::string> Client::exchange(std::string message, milliseconds longest) 
   }
   message += '\n';
   const auto end = Clock::now() + answer_time_ + longest;
-  PINFOLD_LET_WRAP(is_sent_, send_all(connection_.get(), message, end), name_);
+  PINFOLD_LET_WRAP(is_sent_, send_all(connection_.get(), message, {end, interrupted_}), name_);
   auto line = receive(end);
   // An incomplete request is not executed, so it may be sent to the next service.
   if (!line && !is_sent_) return fail(agent::stopping_error());
@@ -114,7 +128,7 @@ Result<std::string> Client::receive(Clock::time_point end) {
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("answer longer than {} bytes", kMaxMessage));
     }
-    PINFOLD_TRY(wait_for(connection_.get(), POLLIN, end));
+    PINFOLD_TRY(wait_for(connection_.get(), POLLIN, {end, interrupted_}));
     const ssize_t got = ::recv(connection_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got == 0) return fail_errno(ECONNRESET, "it closed the connection");
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;

@@ -90,7 +90,8 @@ Result<void> NodeSession::connect_or_open() {
 
 /// Returns false if no service runs for the state directory.
 Result<bool> NodeSession::connect(bool has_view) {
-  PINFOLD_LET(auto client, Client::connect(options_.socket));
+  PINFOLD_LET(auto client,
+              Client::connect(options_.socket, Client::kAnswerTime, options_.wait.interrupted));
   if (!client || !is_same_directory(client->hello().state_dir, options_.reader.state_dir))
     return false;
   PINFOLD_TRY(options_.check(client->hello()));
@@ -124,7 +125,7 @@ Result<verbs::Answer> NodeSession::execute(const verbs::Action& action) {
   if (!client_ && !*agent_) PINFOLD_TRY(connect_or_open());  // an earlier request lost both
   const auto end = std::chrono::steady_clock::now() + kStopTime;
   while (client_) {
-    auto answer = client_->call(action, options_.timeout);
+    auto answer = client_->call(action, options_.wait.timeout);
     const bool is_over = std::chrono::steady_clock::now() >= end;
     if (answer || is_over) return answer;
     // A request that changes nothing can be repeated with the next service.

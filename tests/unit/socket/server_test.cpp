@@ -5,10 +5,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <csignal>
 #include <future>
 #include <memory>
 #include <optional>
@@ -61,6 +63,10 @@ class RawClient {
   UniqueFd socket_;
 };
 
+Hello hello() {
+  return {"0", "/state", Config{}, agent::ProfileSource::kDefault, test::two_sockets(), ""};
+}
+
 class ServerTest : public testing::Test {
  protected:
   ~ServerTest() override {
@@ -70,10 +76,8 @@ class ServerTest : public testing::Test {
     thread_.join();
   }
   void start(ServerOptions options = {}) {
-    const Hello hello{"0", "/state", Config{}, agent::ProfileSource::kDefault, test::two_sockets(),
-                      ""};
     server_ = std::make_unique<Server>(
-        io_, listener_, hello,
+        io_, listener_, hello(),
         [this](worker::Request request) { return submit_(std::move(request)); },
         std::move(options));
     thread_ = std::thread([&] { io_.run(); });
@@ -492,6 +496,57 @@ TEST(ClientTest, OneThatStopsIsNoService) {
   stops.join();
   ASSERT_TRUE(client.has_value()) << client.error().message;
   EXPECT_FALSE(*client);
+}
+
+// NOLINTNEXTLINE(*-avoid-non-const-global-variables): another thread sets it
+volatile std::sig_atomic_t client_interrupted = 0;
+
+TEST(ClientTest, AnotherThreadInterruptsAWait) {
+  const test::TempDir dir;
+  const auto silent = Listener::open(dir / "agent.sock");  // nothing accepts
+  client_interrupted = 0;
+  std::thread interrupts([] {
+    std::this_thread::sleep_for(milliseconds(50));
+    client_interrupted = 1;
+  });
+  const auto client =
+      Client::connect(dir / "agent.sock", std::chrono::minutes(10), &client_interrupted);
+  interrupts.join();
+  ASSERT_FALSE(client.has_value());
+  EXPECT_EQ(client.error().code, ErrorCode::kBusy);
+  EXPECT_EQ(client.error().sys_errno, EINTR);
+}
+
+TEST(ClientTest, DoesNotKnowWhetherAnInterruptedChangeWasMade) {
+  const test::TempDir dir;
+  const Listener listener = Listener::open(dir / "agent.sock").value();
+  client_interrupted = 0;
+  std::thread hangs([&] {  // after the first answer
+    pollfd entry{listener.fd(), POLLIN, 0};
+    (void)::poll(&entry, 1, -1);
+    const UniqueFd connection(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    const std::string line = encode(hello()) + "\n";
+    (void)::send(connection.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    std::string received;
+    while (std::count(received.begin(), received.end(), '\n') < 2) {
+      std::array<char, 4096> buffer{};
+      const ssize_t got = ::recv(connection.get(), buffer.data(), buffer.size(), 0);
+      if (got <= 0) return;
+      received.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    client_interrupted = 1;
+    (void)::recv(connection.get(), &entry, 1, 0);  // until the client closes the connection
+  });
+  {
+    auto client =
+        Client::connect(dir / "agent.sock", std::chrono::minutes(10), &client_interrupted);
+    ASSERT_TRUE(client.has_value()) << client.error().message;
+    ASSERT_TRUE(client->has_value());
+    const auto answer = (*client)->call(verbs::Reconcile{}, milliseconds(1));
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_TRUE(agent::is_unknown_outcome(answer.error())) << answer.error().message;
+  }
+  hangs.join();
 }
 
 TEST(ClientTest, DoesNotWaitForEver) {

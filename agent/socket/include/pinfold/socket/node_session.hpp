@@ -24,8 +24,8 @@ struct NodeSessionOptions {
   verbs::NodeSource source = {};
   /// Checks that the program's options do not contradict a service.
   std::function<Result<void>(const Hello& hello)> check;
-  /// How long a request may wait for others.
-  std::chrono::milliseconds timeout = checkpoint::kLockTimeout;
+  /// How long a request may wait for others, and what ends the wait for a service.
+  checkpoint::LockWait wait = {};
 };
 
 /// A node agent that a program changes: the service's if one runs for the state directory, else one
