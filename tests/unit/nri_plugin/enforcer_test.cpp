@@ -195,6 +195,23 @@ TEST_P(NriEnforcer, ARejectedContainerIsNotCreated) {
               Contains(verbs::Event{EventKind::kRejected, big.uid, ""}));
 }
 
+/// The kubelet admits a pod in place of one that it is ending, and tries again after a refusal.
+TEST_P(NriEnforcer, APodThatIsBeingDeletedCountsUntilItsSandboxHasStopped) {
+  const PodSpec deleted = exclusive("deleted", 4);
+  const PodSpec next = named("next", {limited("c", "2", "64Mi"), limited("d", "1500m", "64Mi")});
+  world_.run(deleted);
+  world_.run_sandbox(next);
+  ASSERT_EQ(cpus_of(world_.create(next)), "1-2");
+  const std::string reason =
+      "pod 'default/next' is rejected, OutOfcpu: Node didn't have enough resource: cpu, requested: "
+      "3500, used: 4000, capacity: 7000";
+  EXPECT_EQ(cpus_of(world_.create(next, "d")), reason);
+  world_.stop(deleted);
+  EXPECT_EQ(cpus_of(world_.create(next, "d")), reason);
+  world_.remove_sandbox(deleted);
+  EXPECT_TRUE(world_.create(next, "d").has_value());
+}
+
 TEST_P(NriEnforcer, AnAnnouncedPodThatIsRejectedIsRefusedAtItsContainer) {
   const PodSpec big = exclusive("big", 9);
   world_.announce(big);
