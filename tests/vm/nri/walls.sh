@@ -49,7 +49,9 @@ kill_containers() {
   local group process
   for group in $kubepods/pod"$1"/*/; do
     for process in $(cat "$group/cgroup.procs"); do
-      grep -qx pause "/proc/$process/comm" || kill -9 "$process"
+      grep -qx pause "/proc/$process/comm" && continue
+      # The end of a container's first process ends the others.
+      kill -9 "$process" || [ ! -e "/proc/$process" ] || exit 1
     done
   done
 }
