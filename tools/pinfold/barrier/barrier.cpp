@@ -49,10 +49,13 @@ Result<std::optional<std::string>> read_if_exists(const std::string& path) {
   return tl::unexpected(std::move(text).error());
 }
 
+/// The runtime and the gate have working directories of their own.
+std::string absolute(const std::string& path) { return std::filesystem::absolute(path); }
+
 /// Writes a file as a whole and keeps its mode, or removes it.
 Result<void> apply(const FileEdit& edit) {
   namespace fs = std::filesystem;
-  const fs::path path(edit.path);
+  const fs::path path(absolute(edit.path));
   const std::string name = path.filename();
   PINFOLD_LET(const auto directory, checkpoint::open_directory(path.parent_path()));
   if (edit.before == edit.after) return {};
@@ -88,9 +91,9 @@ Result<GateHook> gate_hook(const BarrierOptions& options) {
     hook.arguments.insert(hook.arguments.end(), {name, value});
   };
   add("--time-limit-ms", std::to_string(options.time_limit_s * 1000));
-  add("--state-dir", options.state_dir);
-  add("--socket", options.socket);
-  if (!options.log.empty()) add("--log", options.log);
+  add("--state-dir", absolute(options.state_dir));
+  add("--socket", absolute(options.socket));
+  if (!options.log.empty()) add("--log", absolute(options.log));
   for (const std::string& rule : options.unplaced_in) add("--unplaced-in", rule);
   for (const std::string& exempt : options.exempt) add("--exempt", exempt);
   return hook;
@@ -141,7 +144,7 @@ Result<std::vector<FileEdit>> plan_install(const BarrierOptions& options) {
   }
   PINFOLD_LET_WRAP(edits.back().after,
                    config_with_gate(without_gate(*edits.back().before), options.runtime_class,
-                                    options.spec_file),
+                                    absolute(options.spec_file)),
                    options.config_file);
   return edits;
 }
