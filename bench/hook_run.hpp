@@ -15,6 +15,7 @@ namespace pinfold {
 /// How long a run of a hook took, in seconds. CPU time varies less under other load.
 struct HookRun {
   bool is_ok = false;
+  int exit_status = -1;  ///< -1: a signal ended it, or it could not run
   double cpu = 0;
   double wall = 0;
 };
@@ -36,7 +37,9 @@ inline HookRun run_hook(std::vector<std::string> words, const std::string& input
   int status = 0;
   rusage usage{};
   HookRun run;
-  run.is_ok = failed == 0 && ::wait4(child, &status, 0, &usage) == child && status == 0;
+  const bool has_run = failed == 0 && ::wait4(child, &status, 0, &usage) == child;
+  if (has_run && WIFEXITED(status)) run.exit_status = WEXITSTATUS(status);
+  run.is_ok = run.exit_status == 0;
   const auto seconds_of = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };

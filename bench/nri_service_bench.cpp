@@ -36,6 +36,7 @@
 #include "fixture.hpp"
 #include "hook_run.hpp"
 #include "kubelet_messages.hpp"
+#include "nri_service.hpp"
 #include "quantile.hpp"
 #include "socket_runtime.hpp"
 #include "temp_dir.hpp"
@@ -44,128 +45,14 @@ namespace pinfold::nri {
 namespace {
 
 namespace fs = std::filesystem;
+using test::check;
+using test::Groups;
+using test::Service;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLife(5000);
 constexpr milliseconds kExclusiveLife(250);
-
-void check(bool is_so, const std::string& what) {
-  if (!is_so) throw std::runtime_error(what);
-}
-
-std::string first_line(const fs::path& file) {
-  std::string line;
-  std::ifstream in(file);
-  std::getline(in, line);
-  return line;
-}
-
-/// The kernel's groups of the pods. On cgroup v1 a new one has no CPUs until they are written.
-class Groups {
- public:
-  Groups() : root_("/sys/fs/cgroup") {
-    is_v1_ = fs::exists(root_ / "cpuset/cpuset.cpus");
-    if (is_v1_) root_ /= "cpuset";
-    check(is_v1_ || fs::exists(root_ / "cgroup.controllers"), "no cgroups at " + root_.string());
-    name_ = fmt::format("/pinfold-bench-{}", ::getpid());
-  }
-  Groups(const Groups&) = delete;
-  Groups& operator=(const Groups&) = delete;
-  ~Groups() {
-    for (const char* const group : {"/kubepods/besteffort", "/kubepods", "/service", ""}) {
-      ::rmdir((root_.string() + name_ + group).c_str());
-    }
-  }
-
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] std::string service_root() const { return root_.string() + name_ + "/service"; }
-  void make(const std::string& group) const {
-    fs::path path = root_;
-    for (const fs::path& part : fs::path(group).relative_path()) {
-      const fs::path above = path;
-      path /= part;
-      if (::mkdir(path.c_str(), 0755) != 0) continue;
-      if (is_v1_) {
-        for (const char* const file : {"cpuset.cpus", "cpuset.mems"}) {
-          std::ofstream(path / file) << first_line(above / file) << std::flush;
-        }
-      } else {
-        std::ofstream(above / "cgroup.subtree_control") << "+cpuset" << std::flush;
-      }
-    }
-  }
-  /// Sets a cpuset, as a runtime does with a plugin's answer; "": the answer has none.
-  void set_cpus(const std::string& group, const std::string& cpus) const {
-    if (cpus.empty()) return;
-    std::ofstream(root_.string() + group + "/cpuset.cpus") << cpus << std::flush;
-  }
-  void attach(const std::string& group, pid_t process) const {
-    std::ofstream(root_.string() + group + "/cgroup.procs") << process << std::flush;
-  }
-  void remove(const std::string& group) const {
-    const std::string path = root_.string() + group;
-    for (int i = 0; ::rmdir(path.c_str()) != 0 && i < 1000; ++i) {  // its process is ending
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-  }
-
- private:
-  fs::path root_;
-  std::string name_;
-  bool is_v1_ = false;
-};
-
-/// The service as a process.
-class Service {
- public:
-  Service(const std::string& program, const Groups& groups,
-          const pinfold::test::TempDir& directory) {
-    directory.write("agent.yaml",
-                    fmt::format("profile: fixed\nstateDir: {0}/state\nsocket: {0}/agent.sock\n"
-                                "config: {0}/config.yaml\ncgroupRoot: {1}\nlogLevel: warning\n"
-                                "nri: {{podLevelResources: none, socket: {0}/nri.sock, "
-                                "kubeletRoot: {0}/kubelet}}\n",
-                                directory.path(), groups.service_root()));
-    directory.write("config.yaml",
-                    "kind: KubeletConfiguration\ncpuManagerPolicy: static\n"
-                    "reservedSystemCPUs: \"0\"\ntopologyManagerPolicy: best-effort\n");
-    fs::create_directories(directory / "kubelet");
-    const std::string settings = directory / "agent.yaml";
-    pid_ = ::fork();
-    check(pid_ >= 0, "fork");
-    if (pid_ == 0) {
-      ::execl(program.c_str(), program.c_str(), "--settings", settings.c_str(), nullptr);
-      ::_exit(127);
-    }
-  }
-  Service(const Service&) = delete;
-  Service& operator=(const Service&) = delete;
-  ~Service() {
-    (void)::kill(pid_, SIGTERM);
-    (void)::waitpid(pid_, nullptr, 0);
-  }
-
-  [[nodiscard]] double cpu_seconds() const {
-    std::istringstream fields(first_line(fmt::format("/proc/{}/stat", pid_)));
-    std::string field;
-    double ticks = 0;
-    for (int i = 1; i <= 15 && fields >> field; ++i) {
-      if (i >= 14) ticks += std::stod(field);
-    }
-    return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  }
-  [[nodiscard]] std::string memory() const {
-    std::ifstream status(fmt::format("/proc/{}/status", pid_));
-    for (std::string line; std::getline(status, line);) {
-      if (line.starts_with("VmRSS:")) return line.substr(line.find_first_not_of(" \t", 6));
-    }
-    return "unknown";
-  }
-
- private:
-  pid_t pid_;
-};
 
 /// The barrier, as the hook createRuntime.
 class Barrier {

@@ -8,15 +8,19 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <thread>
 #include <vector>
 
 #include "child.hpp"
 #include "fake_service.hpp"
+#include "hook_run.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "pinfold/socket/protocol.hpp"
 #include "run_program.hpp"
+#include "serve_world.hpp"
 #include "temp_dir.hpp"
 #include "unix_listener.hpp"
 
@@ -308,6 +312,36 @@ TEST_F(GateProgram, SeveralThatNeedTheServiceDoNotHoldEachOther) {
   const FakeService service(dir_ / "sock", adopting("2-3"));
   const auto outcome = run_together(8);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+/// The group of each has an exclusive CPU of another container, and the service writes no cpuset.
+TEST_F(GateProgram, FiveHundredThatNeedARealServiceEndInTime) {
+  constexpr int kLimit = 5;  // seconds, as is kLate
+  constexpr int kLate = 2;
+  test::Node node;
+  ASSERT_NO_FATAL_FAILURE(node.serve());
+  ASSERT_EQ(node.pinfold(test::with_options("admit web.yaml")).status, 0);
+  set_cpus("0-3");
+  dir_.write("state", pod("x"));
+  std::istringstream line(
+      command(fmt::format("--state-dir {0}/state --socket {0}/s.sock "
+                          "--time-limit-ms {1}",
+                          node.dir().path(), kLimit * 1000)));
+  const std::vector<std::string> words(std::istream_iterator<std::string>(line), {});
+  std::vector<HookRun> runs(500);
+  std::vector<std::thread> threads;
+  threads.reserve(runs.size());
+  for (HookRun& run : runs) {
+    threads.emplace_back([&] { run = run_hook(words, dir_ / "state"); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const HookRun& run : runs) {
+    ASSERT_EQ(run.exit_status, 1);
+    ASSERT_GT(run.wall, kLimit - 0.01);  // its clock has milliseconds
+    ASSERT_LT(run.wall, kLimit + kLate);
+  }
+  EXPECT_EQ(node.pinfold(test::with_options("status")).status, 0) << "the service still answers";
+  EXPECT_EQ(node.end(SIGTERM), 0);
 }
 
 TEST(GateFile, IsSmall) {
