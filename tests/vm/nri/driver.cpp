@@ -22,6 +22,9 @@
 /// fast as it can.
 ///
 ///     nri-driver churn GOAL SERIES FILE     records exclusive CPUs in FILE
+///     nri-driver steps GOAL SERIES FILE     as churn, with any plugin: checks nothing, and
+///     continues
+///                                           when a step fails
 ///     nri-driver storm GOAL SERIES START    kills the service and the runtime meanwhile; START
 ///                                           starts the service
 ///     nri-driver starts COUNT FILE          appends to FILE how long containers take to start
@@ -146,6 +149,21 @@ void churn(int goal, int series, const char* file) {
   fmt::print("{}\n", to_string(driver.counts));
 }
 
+/// Makes a step; if it fails, because the runtime is dead, waits a moment.
+void try_step(Driver& driver) {
+  try {
+    driver.step();
+  } catch (const std::exception&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+void steps(int goal, int series, const char* file) {
+  Driver driver(series, file);
+  while (driver.counts.made < goal) try_step(driver);
+  fmt::print("{}\n", to_string(driver.counts));
+}
+
 /// Waits until the driver has done two more steps: the first may have begun before the kill.
 void wait_for_steps(const Driver& driver) {
   constexpr double kMost = 300;
@@ -170,13 +188,7 @@ class Storm {
   void strike() {
     std::atomic<bool> end = false;
     std::thread worker([&] {
-      while (!end) {
-        try {
-          driver_.step();
-        } catch (const std::exception&) {  // the runtime is dead
-          std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        }
-      }
+      while (!end) try_step(driver_);
     });
     std::string failed;
     try {
@@ -302,6 +314,8 @@ void run_command(const std::vector<std::string>& arguments) {
   const std::string verb = arguments.empty() ? "" : arguments[0];
   if (arguments.size() == 4 && verb == "churn") {
     churn(std::stoi(arguments[1]), std::stoi(arguments[2]), arguments[3].c_str());
+  } else if (arguments.size() == 4 && verb == "steps") {
+    steps(std::stoi(arguments[1]), std::stoi(arguments[2]), arguments[3].c_str());
   } else if (arguments.size() == 4 && verb == "storm") {
     storm(std::stoi(arguments[1]), std::stoi(arguments[2]), arguments[3]);
   } else if (arguments.size() == 5 && verb == "foreign") {
@@ -317,9 +331,9 @@ void run_command(const std::vector<std::string>& arguments) {
     std::for_each(arguments.begin() + 1, arguments.end(), print_figures);
   } else {
     complain(
-        "usage: nri-driver churn GOAL SERIES FILE | storm GOAL SERIES START | starts COUNT FILE | "
-        "figures FILE... | update NAME CPUS | resize NAME COUNT | foreign SECONDS PODS SERIES "
-        "FILE");
+        "usage: nri-driver churn GOAL SERIES FILE | steps GOAL SERIES FILE | storm GOAL SERIES "
+        "START | starts COUNT FILE | figures FILE... | update NAME CPUS | resize NAME COUNT | "
+        "foreign SECONDS PODS SERIES FILE");
   }
 }
 
