@@ -261,8 +261,8 @@ typedef struct pinfold_node_options {
   /** A sig_atomic_t that a signal handler or another thread may set, and that must live as long as
    * the node. Once it is not 0, a call that waits for another process to release the state
    * directory, or for the service, ends with PINFOLD_BUSY and errno EINTR, and has changed nothing.
-   * If the service already has a request that changes something, it ends with PINFOLD_UNKNOWN. NULL:
-   * only lock_timeout_ms ends a wait. */
+   * If the service already has a request that changes something, it ends with PINFOLD_UNKNOWN.
+   * NULL: only lock_timeout_ms ends a wait. */
   const volatile int* interrupted;
 } pinfold_node_options;
 #define PINFOLD_NODE_OPTIONS_INIT                                                                \
