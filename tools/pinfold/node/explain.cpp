@@ -528,7 +528,7 @@ std::string remedies_text(const Explained& explained, const ExplainOptions& opti
   if (explanation.remedies.empty()) {
     text += remedies.front() + "\n";
   } else {
-    text += "It fits\n";
+    text += remedies.size() > 1 ? "It fits (each line alone is enough)\n" : "It fits\n";
     for (std::size_t i = 0; i < remedies.size(); ++i) {
       text += remedy_text(remedies[i], explanation.remedies[i], options);
     }
