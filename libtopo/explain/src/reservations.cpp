@@ -273,7 +273,7 @@ class MemoryReservations {
     if (!config_.eviction_hard || to.sign() <= 0) return std::nullopt;
     const auto written = config_.eviction_hard->find(kAvailable);
     if (written == config_.eviction_hard->end()) return std::nullopt;
-    std::string from = readable(now, AmountRounding::kDown);
+    std::string from = readable(now, AmountRounding::kUp);
     if (written->second.ends_with('%')) from = fmt::format("{} ({})", written->second, from);
     Setting setting{fmt::format("evictionHard: {} {} -> {}", kAvailable, from, to.to_string()),
                     config_};

@@ -119,8 +119,19 @@ std::vector<MemoryTie> groups_at(const Failure& failure, const std::vector<std::
   return ties;
 }
 
-/// Returns " (CPU 16 is not reserved, but its core is not whole without a reserved one)" if CPUs
-/// are missing on NUMA nodes that have such CPUs, else "".
+/// Returns " (CPU 16 is not reserved, but full-pcpus-only assigns whole cores, and it shares its
+/// core with a reserved CPU)" if there is such a CPU among `here`, else "".
+std::string unusable_siblings(const Failure& failure, const CpuSet& here) {
+  const CpuSet siblings =
+      (failure.node.cpu().reserved_cores() - failure.node.cpu().reserved()) & here;
+  if (siblings.empty()) return "";
+  return fmt::format(
+      " ({} {} not reserved, but full-pcpus-only assigns whole cores, and {} with a reserved CPU)",
+      cpus_named(siblings), one_or_more(siblings, "is", "are"),
+      one_or_more(siblings, "it shares its core", "they share cores"));
+}
+
+/// The same if CPUs are missing on NUMA nodes that have such CPUs.
 std::string unusable_siblings(const Failure& failure, const Missing& missing) {
   const bool lacks_cpus =
       std::any_of(missing.amounts.begin(), missing.amounts.end(),
@@ -133,13 +144,7 @@ std::string unusable_siblings(const Failure& failure, const Missing& missing) {
       here |= machine.cpus_of_numa(*position);
     }
   }
-  const CpuSet siblings =
-      (failure.node.cpu().reserved_cores() - failure.node.cpu().reserved()) & here;
-  if (siblings.empty()) return "";
-  return fmt::format(
-      " ({} {} not reserved, but full-pcpus-only assigns whole cores, and {} with a reserved CPU)",
-      cpus_named(siblings), one_or_more(siblings, "is", "are"),
-      one_or_more(siblings, "it shares its core", "they share cores"));
+  return unusable_siblings(failure, here);
 }
 
 std::string lacking_on_several(const Failure& failure, const Missing& missing) {
@@ -147,6 +152,19 @@ std::string lacking_on_several(const Failure& failure, const Missing& missing) {
       "needs {} on {} NUMA nodes, the fewest that suffice ({}): {} together lack {}{}",
       needs(failure.amounts), missing.numa_nodes.size(), policy_of(failure),
       numa_nodes(missing.numa_nodes), needs(missing.amounts), unusable_siblings(failure, missing));
+}
+
+/// Returns "; together the NUMA nodes have only 2 CPUs free" with the amounts that all of them
+/// together have some but too little of, else "".
+std::string too_little_in_all(const Failure& failure) {
+  std::vector<std::string> parts;
+  for (const Amounts& amounts : failure.amounts) {
+    const Quantity free = free_in_all(amounts);
+    if (amounts.places.size() < 2 || free.is_zero() || free >= amounts.needed) continue;
+    parts.push_back(of_resource(free, amounts.resource, AmountRounding::kDown));
+  }
+  return parts.empty() ? ""
+                       : fmt::format("; together the NUMA nodes have only {} free", listed(parts));
 }
 
 /// Returns "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 has enough,
@@ -169,6 +187,7 @@ std::string lacking(const Failure& failure, const std::vector<Missing>& places) 
                                  may_be_several ? ", the fewest that suffice" : "",
                                  policy_of(failure), fmt::join(parts, ", "));
   if (places.size() > kMostNamed) text += ", and the others lack at least as much";
+  text += too_little_in_all(failure);
   const std::string why = because_of(failure, groups_at(failure, named));
   return why.empty() ? text : text + ", but " + why;
 }
@@ -194,8 +213,9 @@ std::string different_widths(const Failure& failure) {
   }
   if (widths.size() < 2) return "";
   return fmt::format(
-      "needs {}, each on the fewest NUMA nodes that suffice and all on the same ones ({}): the "
-      "fewest are {}",
+      "needs {}; enough is free, but each must be on the fewest NUMA nodes that suffice, and all "
+      "on "
+      "the same ones ({}): the fewest are {}",
       needs(failure.amounts), policy_of(failure), listed(parts));
 }
 
@@ -274,6 +294,36 @@ const char* too_few(const std::string& resource) {
   return is_memory_resource(resource) ? "too little" : "too few";
 }
 
+/// Returns " (NUMA node 1 alone lacks 1Gi)" for the NUMA node without a group that lacks least; ""
+/// if there is none.
+std::string nearest_node(const Failure& failure, const Amounts& memory) {
+  const std::vector<MemoryTie> ties = find_ties(failure);
+  std::optional<std::pair<Quantity, std::int32_t>> nearest;
+  for (const std::int32_t id : numa_ids({memory})) {
+    const bool is_in_group = std::any_of(ties.begin(), ties.end(), [&](const MemoryTie& tie) {
+      return tie.numa_nodes.size() > 1 &&
+             std::find(tie.numa_nodes.begin(), tie.numa_nodes.end(), id) != tie.numa_nodes.end();
+    });
+    const Quantity lack = memory.needed - free_at(memory, id);
+    const bool is_nearer = lack.sign() > 0 && (!nearest || lack < nearest->first);
+    if (!is_in_group && is_nearer) nearest = {lack, id};
+  }
+  if (!nearest) return "";
+  return fmt::format(" ({} alone lacks {})", numa_nodes({nearest->second}),
+                     readable(nearest->first, AmountRounding::kUp));
+}
+
+/// Returns whether no NUMA node may provide memory together with another one.
+bool are_all_apart(const Failure& failure, const Amounts& memory) {
+  const std::vector<MemoryTie> ties = find_ties(failure);
+  const std::vector<std::int32_t> ids = numa_ids({memory});
+  return std::all_of(ids.begin(), ids.end(), [&](std::int32_t id) {
+    return std::any_of(ties.begin(), ties.end(), [&](const MemoryTie& tie) {
+      return tie.numa_nodes == std::vector<std::int32_t>{id};
+    });
+  });
+}
+
 /// Explains an amount that exceeds what all NUMA nodes together have free.
 std::string short_on_node(const Failure& failure, const Missing& missing) {
   std::vector<std::string> parts;
@@ -286,10 +336,12 @@ std::string short_on_node(const Failure& failure, const Missing& missing) {
         needed = fmt::format("{} exclusive CPU{} (it is Guaranteed, with whole CPUs)", count,
                              count == "1" ? "" : "s");
       }
-      parts.push_back(fmt::format("needs {}; the node has {} free, {} {}", needed,
+      const bool is_apart = is_memory_resource(amounts.resource) && are_all_apart(failure, amounts);
+      parts.push_back(fmt::format("needs {}; the node has {} free, {} {}{}", needed,
                                   readable(free_in_all(amounts), AmountRounding::kDown),
                                   readable(lack.needed, AmountRounding::kUp),
-                                  too_few(lack.resource)));
+                                  too_few(lack.resource),
+                                  is_apart ? nearest_node(failure, amounts) : ""));
     }
   }
   return listed(parts);
@@ -401,29 +453,11 @@ std::string too_few_whole_cores(const Failure& failure) {
     const auto free = static_cast<std::int64_t>(
         (failure.state.cpu.default_set - failure.node.cpu().reserved_cores()).size());
     return fmt::format(
-        "needs {} in whole cores (full-pcpus-only), but the node has {} free in whole cores",
-        of_resource(amounts.needed, "cpu", AmountRounding::kUp), free);
+        "needs {} in whole cores (full-pcpus-only), but the node has {} free in whole cores{}",
+        of_resource(amounts.needed, "cpu", AmountRounding::kUp), free,
+        unusable_siblings(failure, failure.node.cpu().reserved_cores()));
   }
   return needs(failure.amounts);
-}
-
-/// Returns " (NUMA node 1 alone lacks 1Gi)" for the NUMA node without a group that lacks least; ""
-/// if there is none.
-std::string nearest_node(const Failure& failure, const Amounts& memory) {
-  const std::vector<MemoryTie> ties = find_ties(failure);
-  std::optional<std::pair<Quantity, std::int32_t>> nearest;
-  for (const std::int32_t id : numa_ids({memory})) {
-    const bool is_in_group = std::any_of(ties.begin(), ties.end(), [&](const MemoryTie& tie) {
-      return tie.numa_nodes.size() > 1 &&
-             std::find(tie.numa_nodes.begin(), tie.numa_nodes.end(), id) != tie.numa_nodes.end();
-    });
-    const Quantity lack = memory.needed - free_at(memory, id);
-    const bool is_nearer = lack.sign() > 0 && (!nearest || lack < nearest->first);
-    if (!is_in_group && is_nearer) nearest = {lack, id};
-  }
-  if (!nearest) return "";
-  return fmt::format(" ({} alone lacks {})", numa_nodes({nearest->second}),
-                     readable(nearest->first, AmountRounding::kUp));
 }
 
 /// Explains memory that the node has free, by the rule of the memory manager: which NUMA nodes may

@@ -165,7 +165,7 @@ TEST(Causes, EachTermOfAReservationIsNamed) {
   EXPECT_THAT(
       texts_of(explained_on(node, pod("web", {{"memory", "3Gi"}}))),
       IsSupersetOf({"kubeReserved: memory 2Gi -> 1433Mi", "systemReserved: memory 1Gi -> 409Mi",
-                    "evictionHard: memory.available 5% (1638Mi) -> 1023Mi"}));
+                    "evictionHard: memory.available 5% (1639Mi) -> 1023Mi"}));
 }
 
 TEST(Causes, ARequestMayAlsoNeedMoreNumaNodes) {

@@ -337,15 +337,17 @@ TEST(Explain, OfSingleNumaNodeTheShortageIsThatOfOneNumaNode) {
   const Explanation more =
       explain(node.node(), node.state(), pod("web", {{"cpu", "1"}, {"memory", "40Gi"}}));
   EXPECT_THAT(more.summary, HasSubstr("NUMA node 1 lacks 24Gi of memory"));
+  EXPECT_THAT(explained.summary, Not(HasSubstr("together")));
+  EXPECT_THAT(more.summary, EndsWith("; together the NUMA nodes have only 31Gi of memory free"));
 }
 
 TEST(Explain, SaysThatResourcesNeedDifferentNumbersOfNumaNodes) {
   const TestNode node({.numa = 4, .gib = 8}, with_memory_manager(aligning_config("restricted")));
   EXPECT_EQ(
       explain(node.node(), node.state(), pod("web", {{"cpu", "1"}, {"memory", "15Gi"}})).summary,
-      "Container c of default/web needs 1 CPU and 15Gi of memory, each on the fewest NUMA nodes "
-      "that suffice and all on the same ones (topology policy restricted): the fewest are 1 for 1 "
-      "CPU and 2 for 15Gi of memory");
+      "Container c of default/web needs 1 CPU and 15Gi of memory; enough is free, but each must be "
+      "on the fewest NUMA nodes that suffice, and all on the same ones (topology policy "
+      "restricted): the fewest are 1 for 1 CPU and 2 for 15Gi of memory");
 }
 
 TEST(Explain, MoreThanThreePodsInTheWay) {
