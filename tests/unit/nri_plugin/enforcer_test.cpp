@@ -151,13 +151,13 @@ TEST_P(NriEnforcer, AStartIsAnEventAndSoIsTheAdoptionOfTheGroup) {
 }
 
 TEST_P(NriEnforcer, AStartThatIsNotStoredIsNoEvent) {
-  bool is_full = false;
-  world_.open_store = [&is_full, disk = std::make_shared<checkpoint::testing::Disk>()] {
+  const auto is_full = std::make_shared<bool>(false);  // the store outlives this function
+  world_.open_store = [is_full, disk = std::make_shared<checkpoint::testing::Disk>()] {
     return checkpoint::Store::open(
                std::make_unique<checkpoint::testing::MemoryFs>(
                    disk,
-                   [&is_full](const std::string& /*operation*/) {
-                     return checkpoint::testing::MemoryFs::Fault{is_full ? EIO : 0, false};
+                   [is_full](const std::string& /*operation*/) {
+                     return checkpoint::testing::MemoryFs::Fault{*is_full ? EIO : 0, false};
                    }))
         .value();
   };
@@ -167,7 +167,7 @@ TEST_P(NriEnforcer, AStartThatIsNotStoredIsNoEvent) {
   world_.run_sandbox(a);
   ASSERT_TRUE(world_.create(a).has_value());
   (void)world_.follower->take_events();
-  is_full = true;
+  *is_full = true;
   ASSERT_TRUE(world_.start(a).has_value()) << "it has no exclusive CPUs to lose";
   EXPECT_THAT(world_.log, Contains(HasSubstr("start container 'c'")));
   EXPECT_THAT(world_.follower->take_events(),
