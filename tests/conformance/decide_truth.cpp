@@ -247,6 +247,7 @@ class Call {
       }
     }
     const auto add = [&](const std::vector<MemoryBlock>& blocks) {
+      if (kinds_.empty()) return;  // memory is not placed; these are of an earlier policy
       for (const MemoryBlock& block : blocks) {
         const auto kind = std::find(kinds_.begin(), kinds_.end(), block.type);
         allocations_.push_back({kOther, static_cast<std::uint32_t>(kind - kinds_.begin()),

@@ -165,6 +165,21 @@ static void refuse(void) {
         "an unknown policy");
   check(strlen(message) == 7, "a message that is cut off ends with a zero");
   bad = describe();
+  bad.memory = NULL;
+  pinfold_machine* without_memory = NULL;
+  check(pinfold_machine_make(&bad, &without_memory, message, sizeof message) == PINFOLD_OK,
+        "a machine whose memory is not placed");
+  container = (pinfold_decide_container)PINFOLD_DECIDE_CONTAINER_INIT;
+  container.owner = 1;
+  memory_of[0] = (pinfold_allocation){8, 0, 1, 1};
+  state.allocation_count = 1;
+  check(pinfold_decide(without_memory, &state, &request, &placement, workspace, sizeof workspace,
+                       message, sizeof message) == PINFOLD_INVALID_ARGUMENT &&
+            strncmp(message, "an allocation of owner ", 23) == 0,
+        "the state of another machine");
+  state.allocation_count = 0;
+  pinfold_machine_free(without_memory);
+  bad = describe();
   bad.struct_size = 3;
   check(pinfold_machine_make(&bad, &none, NULL, 0) == PINFOLD_INVALID_ARGUMENT, "a wrong size");
   pinfold_machine_free(NULL);

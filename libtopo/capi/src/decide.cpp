@@ -327,12 +327,13 @@ pinfold_code check(const pinfold_machine& machine, const pinfold_state& state,
     return message.fail(PINFOLD_INVALID_ARGUMENT, "owner ", container.owner,
                         " has CPUs already: release them first");
   }
-  if (machine.decider.kinds() == 0) return PINFOLD_OK;
-  if (state.allocations == nullptr || state.allocation_count > state.allocation_capacity ||
-      state.allocation_capacity - state.allocation_count < new_allocations(machine, request)) {
+  const std::size_t added = new_allocations(machine, request);
+  if ((state.allocations == nullptr && state.allocation_count + added > 0) ||
+      state.allocation_count > state.allocation_capacity ||
+      state.allocation_capacity - state.allocation_count < added) {
     return message.fail(PINFOLD_INVALID_ARGUMENT,
                         "allocations: expected room for one of each kind and container, ",
-                        static_cast<std::int64_t>(new_allocations(machine, request)));
+                        static_cast<std::int64_t>(added));
   }
   const NumaMask all = NumaMask::all(machine.decider.tree().numa_count());
   for (const auto& made : list<pinfold_allocation>(state.allocations, state.allocation_count)) {
