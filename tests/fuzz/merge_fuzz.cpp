@@ -3,36 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <span>
 #include <utility>
 
+#include "bytes.hpp"
 #include "topology.hpp"
-
-namespace {
-
-/// Takes bytes from the front; returns zeros when none are left.
-class Bytes {
- public:
-  explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-
-  unsigned below(unsigned limit) {
-    if (bytes_.empty()) return 0;
-    const unsigned value = bytes_.front();
-    bytes_ = bytes_.subspan(1);
-    return value % limit;
-  }
-  [[nodiscard]] bool empty() const { return bytes_.empty(); }
-
- private:
-  std::span<const std::uint8_t> bytes_;
-};
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using pinfold::NumaMask;
   using pinfold::TopologyPolicy;
-  Bytes bytes({data, size});
+  pinfold::test::Bytes bytes({data, size});
 
   pinfold::test::NaiveRules rules;
   rules.nodes = static_cast<int>(1 + bytes.below(8));
