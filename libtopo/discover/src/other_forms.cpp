@@ -6,6 +6,7 @@
 
 #include "pinfold/discover/source.hpp"
 #include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold {
