@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "described_machine.hpp"
 #include "over_vectors.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/memory/count_again.hpp"
@@ -184,40 +185,29 @@ class Call {
   void make_machine() {
     const Node& node = arrival_.node;
     const Machine& machine = node.machine();
-    std::vector<pinfold_cpu> cpus;
+    DescribedMachine described;
     for (const Cpu& cpu : machine.cpus()) {
-      cpus.push_back(
+      described.cpus.push_back(
           {cpu.id.value, cpu.core.value, cpu.socket.value, cpu.numa.value, cpu.l3.value});
     }
-    std::vector<std::int32_t> numa;
     std::vector<std::uint32_t> distances;
     for (const NumaNode& one : machine.numa_nodes()) {
-      numa.push_back(one.id.value);
+      described.numa.push_back(one.id.value);
       distances.insert(distances.end(), one.distances.begin(), one.distances.end());
     }
-    std::vector<std::uint64_t> memory;
+    if (distances.size() == described.numa.size() * described.numa.size()) {
+      described.distances = std::move(distances);
+    }
     for (const std::string& kind : kinds_) {
-      for (const std::int32_t id : numa) {
+      for (const std::int32_t id : described.numa) {
         const auto& tables = state_.memory.machine_state.at(id).tables;
         const auto table = tables.find(kind);
-        memory.push_back(table == tables.end() ? 0 : table->second.allocatable);
+        described.memory.push_back(table == tables.end() ? 0 : table->second.allocatable);
       }
     }
-    std::vector<std::int32_t> reserved;
-    for (const CpuId cpu : node.cpu().reserved()) reserved.push_back(cpu.value);
-    const std::int32_t none = 0;
+    for (const CpuId cpu : node.cpu().reserved()) described.reserved.push_back(cpu.value);
 
-    pinfold_machine_description description = PINFOLD_MACHINE_DESCRIPTION_INIT;
-    description.cpus = cpus.data();
-    description.cpu_count = cpus.size();
-    description.numa = numa.data();
-    description.numa_count = numa.size();
-    description.memory = memory.empty() ? nullptr : memory.data();
-    description.memory_kinds = kinds_.size();
-    description.distances =
-        distances.size() == numa.size() * numa.size() ? distances.data() : nullptr;
-    description.reserved = reserved.empty() ? &none : reserved.data();
-    description.reserved_count = reserved.size();
+    pinfold_machine_description description = described.describe();
     description.topology_policy = static_cast<std::int32_t>(node.topology().policy());
     description.scope = static_cast<std::int32_t>(node.topology().scope());
     description.profile = PINFOLD_PROFILE_KUBELET_1_36;

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <vector>
 
+#include "described_machine.hpp"
 #include "draw.hpp"
 
 // pinfold_decide on machines, states and requests of every kind, with a workspace of exactly the
@@ -20,12 +21,7 @@ namespace {
 
 using Prepared = std::unique_ptr<pinfold_machine, decltype(&pinfold_machine_free)>;
 
-struct Site {
-  std::vector<pinfold_cpu> cpus;
-  std::vector<std::int32_t> numa;
-  std::vector<std::uint64_t> memory;
-  std::vector<std::uint32_t> distances;
-  std::vector<std::int32_t> reserved;
+struct Site : DescribedMachine {
   std::size_t kinds = 0;
   std::uint32_t options = 0;
   std::int32_t policy = 0;
@@ -69,16 +65,7 @@ Site any_site(std::int32_t profile) {
   }
   site.policy = draw(0, 3);
 
-  pinfold_machine_description description = PINFOLD_MACHINE_DESCRIPTION_INIT;
-  description.cpus = site.cpus.data();
-  description.cpu_count = site.cpus.size();
-  description.numa = site.numa.data();
-  description.numa_count = site.numa.size();
-  description.memory = site.memory.empty() ? nullptr : site.memory.data();
-  description.memory_kinds = site.kinds;
-  description.distances = site.distances.data();
-  description.reserved = site.reserved.data();
-  description.reserved_count = 1;
+  pinfold_machine_description description = site.describe();
   description.topology_policy = site.policy;
   description.scope = draw(0, 1);
   description.profile = profile;

@@ -3,14 +3,14 @@
 
 #include <pinfold/decide.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
+#include <deque>
 #include <memory>
 #include <vector>
 
 #include "bytes.hpp"
+#include "described_machine.hpp"
 
 namespace {
 
@@ -25,12 +25,7 @@ Number or_any(Bytes& bytes, Number plausible) {
   return which < kOdd.size() ? static_cast<Number>(kOdd[which]) : plausible;
 }
 
-struct Machine {
-  std::vector<pinfold_cpu> cpus;
-  std::vector<std::int32_t> numa;
-  std::vector<std::uint64_t> memory;
-  std::vector<std::uint32_t> distances;
-  std::vector<std::int32_t> reserved;
+struct Machine : pinfold::test::DescribedMachine {
   pinfold_machine_description description = PINFOLD_MACHINE_DESCRIPTION_INIT;
 
   explicit Machine(Bytes& bytes) {
@@ -47,18 +42,13 @@ struct Machine {
     const unsigned kinds = bytes.below(4);
     for (unsigned i = 0; i < kinds * nodes; ++i) memory.push_back(or_any(bytes, bytes.below(9)));
     for (unsigned i = 0; i < nodes * nodes; ++i) distances.push_back(or_any(bytes, 10 + i % 3));
-    for (unsigned i = 0; i < bytes.below(3); ++i) {
+    for (unsigned i = bytes.below(3); i > 0; --i) {
       reserved.push_back(or_any(bytes, static_cast<int>(bytes.below(8))));
     }
-    description.cpus = cpus.data();
-    description.cpu_count = cpus.size();
-    description.numa = numa.data();
-    description.numa_count = numa.size();
-    description.memory = bytes.below(4) == 3 ? nullptr : memory.data();
-    description.memory_kinds = kinds;
-    description.distances = bytes.below(4) == 3 ? nullptr : distances.data();
-    description.reserved = bytes.below(4) == 3 ? nullptr : reserved.data();
-    description.reserved_count = reserved.size();
+    description = describe();
+    if (bytes.below(4) == 3) description.memory = nullptr;
+    if (bytes.below(4) == 3) description.distances = nullptr;
+    if (bytes.below(4) == 3) description.reserved = nullptr;
     description.topology_policy = or_any(bytes, static_cast<int>(bytes.below(4)));
     description.scope = or_any(bytes, static_cast<int>(bytes.below(2)));
     description.profile = bytes.below(2) == 0
@@ -74,7 +64,7 @@ struct State {
   std::vector<pinfold_allocation> allocations;
   pinfold_state state = PINFOLD_STATE_INIT;
 
-  State(Bytes& bytes, std::size_t cpus) : owners(or_any(bytes, bytes.below(2)) > 1 ? 3 : cpus) {
+  State(Bytes& bytes, std::size_t cpus) : owners(bytes.below(16) == 15 ? 3 : cpus) {
     for (std::uint32_t& owner : owners) owner = or_any(bytes, 100 * bytes.below(3));
     allocations.resize(bytes.below(16));
     for (pinfold_allocation& made : allocations) {
@@ -90,9 +80,10 @@ struct State {
 };
 
 struct Request {
-  std::vector<std::unique_ptr<std::vector<pinfold_hint>>> hints;
-  std::vector<std::unique_ptr<std::vector<pinfold_resource_hints>>> resources;
-  std::vector<std::unique_ptr<std::vector<std::uint64_t>>> memory;
+  // Their elements stay where they are.
+  std::deque<std::vector<pinfold_hint>> hints;
+  std::deque<std::vector<pinfold_resource_hints>> resources;
+  std::deque<std::vector<std::uint64_t>> memory;
   std::vector<pinfold_decide_container> containers;
   pinfold_decide_request request = PINFOLD_DECIDE_REQUEST_INIT;
 
@@ -102,8 +93,7 @@ struct Request {
           containers.emplace_back(pinfold_decide_container PINFOLD_DECIDE_CONTAINER_INIT);
       one.owner = or_any(bytes, i);
       one.milli_cpu = or_any(bytes, std::int64_t{500} * bytes.below(40));
-      auto& bytes_of =
-          *memory.emplace_back(std::make_unique<std::vector<std::uint64_t>>(bytes.below(4)));
+      std::vector<std::uint64_t>& bytes_of = memory.emplace_back(bytes.below(4));
       for (std::uint64_t& amount : bytes_of) amount = or_any(bytes, bytes.below(12));
       one.memory = bytes_of.data();
       one.memory_kinds = bytes_of.size();
@@ -117,9 +107,9 @@ struct Request {
 
  private:
   const pinfold_resource_hints* draw_devices(Bytes& bytes, std::size_t& count) {
-    auto& list = *resources.emplace_back(std::make_unique<std::vector<pinfold_resource_hints>>());
+    std::vector<pinfold_resource_hints>& list = resources.emplace_back();
     for (unsigned i = bytes.below(3); i > 0; --i) {
-      auto& of_resource = *hints.emplace_back(std::make_unique<std::vector<pinfold_hint>>());
+      std::vector<pinfold_hint>& of_resource = hints.emplace_back();
       for (unsigned j = bytes.below(5); j > 0; --j) {
         of_resource.push_back({or_any(bytes, std::uint64_t{bytes.below(16)}),
                                static_cast<std::int32_t>(bytes.below(2))});
