@@ -317,12 +317,18 @@ std::size_t count_split(const std::vector<Machine::Group>& groups, const CpuSet&
       }));
 }
 
+std::size_t count_numa_nodes(const Machine& machine, const CpuSet& cpus) {
+  return static_cast<std::size_t>(
+      std::count_if(machine.numa_groups().begin(), machine.numa_groups().end(),
+                    [&](const Machine::Group& group) { return cpus.intersects(group.cpus); }));
+}
+
 std::size_t count_moved(const CpuSet& before, const CpuSet& after) {
   return (before - after).size() + (after - before).size();
 }
 
 // Against every set that the container could have instead.
-RC_GTEST_PROP(CpuProperty, NoChoiceForAResizeMovesFewerCpusOrSplitsFewerCores, ()) {
+RC_GTEST_PROP(CpuProperty, NoChoiceForAResizeMovesFewerCpusOrSplitsLess, ()) {
   Shape shape;
   shape.sockets = draw(1, 2);
   shape.caches_per_numa = draw(1, 2);
@@ -341,7 +347,9 @@ RC_GTEST_PROP(CpuProperty, NoChoiceForAResizeMovesFewerCpusOrSplitsFewerCores, (
     RC_ASSERT(rig.manager().resize(rig.state, pod, pod.containers[0], {}, nullptr).has_value());
     const CpuSet now = *rig.state.assignments.find(id);
     const auto cost = [&](const CpuSet& cpus) {
-      return std::pair(count_moved(had, cpus), count_split(rig.machine().cores(), cpus));
+      return std::tuple(count_moved(had, cpus), count_split(rig.machine().cores(), cpus),
+                        count_numa_nodes(rig.machine(), cpus),
+                        count_split(rig.machine().caches(), cpus));
     };
     RC_LOG() << had.to_string() << " of " << from.to_string() << " with " << baseline.to_string()
              << " becomes " << now.to_string() << "\n";

@@ -94,6 +94,8 @@ constexpr std::array kQuirks = {
     Quirk{"spanning_group_taken_twice", &Quirks::spanning_group_taken_twice, Profile::kKubelet138,
           "a cache, socket or NUMA node that spans two groups of the level above counts twice, so "
           "the container gets fewer CPUs than it requests"},
+    Quirk{"resize_splits_caches", &Quirks::resize_splits_caches, Profile::kKubelet138,
+          "a resize without prefer-align-cpus-by-uncorecache may split more caches than it must"},
     Quirk{"memory_spelled_with_fraction_rejected", &Quirks::memory_spelled_with_fraction_rejected,
           Profile::kKubelet138,
           "memory written with a fraction, a negative exponent or too many digits is rejected"},

@@ -182,8 +182,8 @@ Taken CpuPolicy::resize(CpusView shared, const CpuResize& request, Arena& arena,
 std::size_t CpuPolicy::bytes() const {
   // Sets: those of the caller, of choose() or resize(), of two Takers and of one of their steps;
   // with a trace, one for each NUMA node. Lists: those of two nested steps, with counts and cores.
-  constexpr std::size_t kSets = 36;
-  constexpr std::size_t kLists = 16;
+  constexpr std::size_t kSets = 40;
+  constexpr std::size_t kLists = 18;
   const auto nodes = static_cast<std::size_t>(tree().numa_count());
   const std::size_t sets = (kSets + nodes) * tree().words() * sizeof(Word);
   const std::size_t lists = kLists * tree().longest_list() * sizeof(std::int32_t);

@@ -1,6 +1,7 @@
 #include "taker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace pinfold::place {
 namespace {
@@ -81,14 +82,16 @@ void Taker::take_whole(Level level) {
   if (!is_empty(cores)) note(TakeStep::Kind::kWholeCores, level, 0, cores);
 }
 
-void Taker::take_rest_of_groups(Level level) {
+void Taker::take_rest_of_groups(Level level, Groups which) {
   const Arena::Scope scope(*arena_);
   const CpuTree& tree = *rules_->tree;
   const Cpus rest = arena_->make<Word>(free_.size());
   for (const std::int32_t index : sorted(level)) {
     const CpuGroup& group = tree.group(level, index);
     const int free = count_common(free_, group);
-    if (free == 0 || free > needed_ || free + count_common(result_, group) != group.size) continue;
+    const int kept = count_common(result_, group);
+    if (free == 0 || free > needed_ || free + kept != group.size) continue;
+    if (which == Groups::kInPart && kept == 0) continue;
     std::fill(rest.begin(), rest.end(), 0);
     add(rest, group);
     keep_only(rest, free_);
@@ -174,6 +177,106 @@ void Taker::take_by_cache() {
   }
 }
 
+std::span<const std::int32_t> Taker::count_by_cache(Part part) const {
+  const CpuTree& tree = *rules_->tree;
+  const auto counts = arena_->make<std::int32_t>(tree.groups(Level::kCache).size());
+  const auto cache_of = [&](std::int32_t cpu) -> std::int32_t& {
+    return counts[static_cast<std::size_t>(tree.group_of(Level::kCache, cpu))];
+  };
+  if (part == Part::kCpus) {
+    for_each_cpu(free_, [&](std::int32_t cpu) { ++cache_of(cpu); });
+    return counts;
+  }
+  for (const CpuGroup& core : tree.groups(Level::kCore)) {
+    if (core.size > needed_ || count_common(free_, core) != core.size) continue;
+    cache_of(first_common(free_, core)) += core.size;
+  }
+  return counts;
+}
+
+// Greedy: caches that become whole, then those that it has anyway if they suffice, then others that
+// become whole; at last the smallest one that has enough, or the largest.
+const CpuGroup* Taker::next_cache(Part part) const {
+  const Arena::Scope scope(*arena_);
+  const CpuTree& tree = *rules_->tree;
+  const std::span<const CpuGroup> caches = tree.groups(Level::kCache);
+  const auto given = count_by_cache(part);
+  const auto is_near = [&](const CpuGroup& cache) {
+    const std::int32_t cpu = first_common(free_, cache);
+    return intersects(result_, tree.group(Level::kNuma, tree.group_of(Level::kNuma, cpu)));
+  };
+  const int per_core = part == Part::kCpus ? 1 : std::max(tree.average(Level::kCore), 1);
+  const int wanted = needed_ - needed_ % per_core;
+  bool some_near = false;
+  int of_kept = 0;
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    if (given[i] == 0) continue;
+    some_near = some_near || is_near(caches[i]);
+    if (intersects(result_, caches[i])) of_kept += given[i];
+  }
+  const auto rank = [&](std::size_t i) {
+    const CpuGroup& cache = caches[i];
+    const int free = count_common(free_, cache);
+    const int kept = count_common(result_, cache);
+    const bool becomes_whole = given[i] == free && free <= needed_ && free + kept == cache.size;
+    if (kept > 0 && becomes_whole) return std::pair(0, free);
+    if (kept > 0 && of_kept >= wanted) return std::pair(1, free);
+    if (becomes_whole) return std::pair(2, free);
+    if (kept > 0) return std::pair(3, free);
+    return given[i] >= wanted && free >= needed_ ? std::pair(4, free) : std::pair(5, -given[i]);
+  };
+  const CpuGroup* best = nullptr;
+  std::pair<int, int> best_rank;
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    if (given[i] == 0 || (some_near && !is_near(caches[i]))) continue;
+    const auto ranked = rank(i);
+    if (best != nullptr && best_rank <= ranked) continue;
+    best = &caches[i];
+    best_rank = ranked;
+  }
+  return best;
+}
+
+void Taker::take_from_cache(const CpuGroup& cache, Part part) {
+  const Arena::Scope scope(*arena_);
+  const CpuTree& tree = *rules_->tree;
+  const Cpus taken = arena_->make<Word>(free_.size());
+  for (const std::int32_t index : sorted(Level::kCore)) {
+    const CpuGroup& core = tree.group(Level::kCore, index);
+    if (satisfied() || !intersects(free_, core, cache)) continue;
+    if (part == Part::kWholeCores) {
+      if (core.size > needed_ || count_common(free_, core) != core.size) continue;
+      add(taken, core);
+      take(core);
+      continue;
+    }
+    const Arena::Scope per_core(*arena_);
+    const Cpus candidates = arena_->make<Word>(free_.size());
+    add(candidates, core);
+    keep_only(candidates, free_);
+    for_each_cpu_while(candidates, [&](std::int32_t cpu) {
+      insert(taken, cpu);
+      insert(result_, cpu);
+      erase(free_, cpu);
+      --needed_;
+      return !satisfied();
+    });
+  }
+  note(part == Part::kWholeCores ? TakeStep::Kind::kWholeCores : TakeStep::Kind::kSingle,
+       Level::kCore, 0, taken);
+}
+
+void Taker::take_near_caches() {
+  take_rest_of_groups(Level::kCore, Groups::kInPart);
+  for (const Part part : {Part::kWholeCores, Part::kCpus}) {
+    while (!satisfied()) {
+      const CpuGroup* const cache = next_cache(part);
+      if (cache == nullptr) break;
+      take_from_cache(*cache, part);
+    }
+  }
+}
+
 void Taker::take_singly(Level level) {
   const Arena::Scope scope(*arena_);
   const CpuTree& tree = *rules_->tree;
@@ -244,6 +347,11 @@ Taken take_packed(const TakeRules& rules, CpusView available, int count, Arena& 
   taker.take_whole(rules.tree->first());
   if (!taker.satisfied()) taker.take_whole(rules.tree->second());
   if (!taker.satisfied() && rules.by_uncore_cache) taker.take_by_cache();
+  // QUIRK: the kubelet has no regard to caches without their option.
+  if (!taker.satisfied() && !kept.empty() && !rules.across_cores && !rules.by_uncore_cache &&
+      !rules.quirks.resize_splits_caches) {
+    taker.take_near_caches();
+  }
   if (!taker.satisfied() && !rules.across_cores) taker.take_whole(Level::kCore);
   if (!taker.satisfied()) {
     // QUIRK: the kubelet takes CPUs by number, so neighbours can be threads of one

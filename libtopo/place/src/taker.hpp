@@ -34,6 +34,9 @@ class Taker {
   /// prefer-align-cpus-by-uncorecache: takes whole last-level caches, then one that has all the
   /// rest.
   void take_by_cache();
+  /// A resize: takes the rest of cores that it has in part, then other whole cores, then single
+  /// CPUs; of each kind those that split the fewest caches, on NUMA nodes that it has first.
+  void take_near_caches();
   /// Takes single CPUs, group by group of the level.
   void take_singly(Level level);
   /// Takes single CPUs, socket by socket: one from each core, then another one from each, and so
@@ -45,8 +48,17 @@ class Taker {
   /// Takes the lowest free cores of one cache if they have exactly the number still needed.
   void take_part_of_cache(const CpuGroup& cache);
   void take_whole_cores();
-  /// Takes the free rest of groups that would then be whole.
-  void take_rest_of_groups(Level level);
+  enum class Groups : std::uint8_t { kAll, kInPart };
+  /// Takes the free rest of groups that would then be whole; with kInPart only of those that it has
+  /// a part of.
+  void take_rest_of_groups(Level level, Groups which = Groups::kAll);
+  enum class Part : std::uint8_t { kWholeCores, kCpus };
+  /// Returns how many CPUs each cache could give as such parts.
+  [[nodiscard]] std::span<const std::int32_t> count_by_cache(Part part) const;
+  /// Returns the cache from which to take such parts next; nullptr if none has any.
+  [[nodiscard]] const CpuGroup* next_cache(Part part) const;
+  /// Takes such parts of the cache, as many as are needed.
+  void take_from_cache(const CpuGroup& cache, Part part);
   /// Takes the remaining free CPUs of the cache's cores that it already has a part of.
   void take_rest_of_cores(const CpuGroup& cache);
   /// Returns the groups of the level; if it keeps CPUs, those near the kept ones first.

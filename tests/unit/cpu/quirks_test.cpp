@@ -21,6 +21,24 @@ TEST(CpuQuirks, CoresCountedBeforeKnownCpus) {
   EXPECT_EQ(again(kFixed), "1-3,5-7");
 }
 
+TEST(CpuQuirks, ResizeSplitsCaches) {
+  const auto shrunk = [](Profile profile) {
+    Shape shape;
+    shape.caches_per_numa = 2;
+    shape.adjacent = true;
+    Rig r(machine_of(shape), static_policy({}, profile), reserve_set({0}));
+    const ContainerId id{PodUid("a"), "c"};
+    r.state.assignments[id] = CpuSet::parse("1-14").value();
+    r.state.baselines[id] = {1};
+    r.state.default_set = {0, 15};
+    const PodSpec pod = pod_with("a", 4);
+    const auto done = r.manager().resize(r.state, pod, pod.containers[0], {}, nullptr);
+    return done ? r.state.assignments.find(id)->to_string() : done.error().message;
+  };
+  EXPECT_EQ(shrunk(Profile::kKubelet138), "1-3,14");
+  EXPECT_EQ(shrunk(kFixed), "1-4");
+}
+
 TEST(CpuQuirks, EmptySharedPoolPreventsStart) {
   const auto restart = [](Profile profile) {
     Rig r(machine_of(Shape{}), static_policy({{"strict-cpu-reservation", "true"}}, profile),

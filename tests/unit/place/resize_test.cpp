@@ -77,14 +77,19 @@ Cpus words_of(const CpuSet& cpus, const CpuTree& tree, Arena& arena) {
   return words;
 }
 
-std::string resized(const Case& c) {
+/// The quirks of the proposed code. Its tests predate kubernetes#140766, which spreads over cores
+/// and not by number.
+Quirks proposed() {
+  Quirks quirks = quirks_of(Profile::kKubelet138);
+  quirks.cores_spread_by_cpu_number = true;
+  return quirks;
+}
+
+std::string resized(const Case& c, const Quirks& quirks = proposed()) {
   const Machine machine = c.machine();
   int numa = 0;
   for (const CpuPlace& cpu : machine) numa = std::max(numa, cpu.numa + 1);
   const CpuTree tree(machine, numa);
-  // The cases predate kubernetes#140766, which spreads over cores and not by number.
-  Quirks quirks = quirks_of(Profile::kKubelet138);
-  quirks.cores_spread_by_cpu_number = true;
   const CpuPolicy policy(tree, c.options, quirks, NumaMask::kMaxNodes);
   HeapArena memory(policy.bytes() + 4096);
   Arena& arena = memory.arena();
@@ -134,10 +139,29 @@ TEST(Resize, ChoosesAsTheProposedKubelet) {
 
 // Both keep CPU 8 and the core of CPUs 1 and 9. The fourth is on a core with one thread left, or in
 // the same cache.
-TEST(Resize, LooksAtCachesOnlyWithTheirOption) {
+TEST(Resize, TheProposedKubeletLooksAtCachesOnlyWithTheirOption) {
   const CpuPolicyOptions by_cache = {.prefer_align_cpus_by_uncorecache = true};
   EXPECT_EQ(resized({two_caches, "1-14", "1-14", "8", 4, "1,7-9"}), "1,7-9");
   EXPECT_EQ(resized({two_caches, "1-14", "1-14", "8", 4, "1-2,8-9", by_cache}), "1-2,8-9");
+}
+
+TEST(Resize, SplitsTheFewestCachesWithoutTheQuirk) {
+  const Quirks fixed = quirks_of(Profile::kFixed);
+  const auto becomes = [&](Machine (*machine)(), const char* current, const char* baseline,
+                           int count, const char* result) {
+    const Case c{machine, current, current, baseline, count, result};
+    EXPECT_EQ(resized(c, fixed), result) << current << " with " << baseline << " to " << count;
+  };
+  becomes(two_caches, "1-14", "8", 4, "1-2,8-9");    // a CPU of the cache that it has
+  becomes(two_caches, "0-15", "4", 8, "4-7,12-15");  // the whole of it
+  // The rest of the core comes first, then the whole of a cache.
+  becomes(two_caches, "0-15", "4,0", 4, "0,4,8,12");
+  becomes(two_caches, "2-7,10-15", "4,12", 9, "2,4-7,12-15");
+  // The cache that it has gives one; that of 8 to 11 becomes whole.
+  becomes(four_caches, "0,4-5,8-14", "0", 5, "0,8-11");
+  // No cache becomes whole: the smallest that has enough.
+  becomes(four_caches, "0,4-6,8-9,12", "0", 3, "0,8-9");
+  becomes(four_caches, "0,4-6,8-9,12", "0", 5, "0,4-6,12");
 }
 
 // Source: as above.
