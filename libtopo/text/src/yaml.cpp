@@ -164,6 +164,13 @@ class YamlReader final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     // At an unmatched ',' or ']', yaml-cpp reports empty documents forever.
     if (mark.pos == start_) throw YamlError{mark, "unexpected text"};
+    // The YAML library of Kubernetes accepts this for the first document only. yaml-cpp begins
+    // another one at a line that is indented less than the first.
+    if (start_ >= 0 && !is_marker(mark)) {
+      throw YamlError{mark,
+                      "expected the indentation of the lines before it, or '---' if another "
+                      "document begins here"};
+    }
     start_ = mark.pos;
     anchors_.clear();
   }
@@ -224,6 +231,14 @@ class YamlReader final : public YAML::EventHandler {
  private:
   enum class State { kElement, kKey, kValue };
 
+  /// True if the line is one that begins or ends a document. Marks must be in ascending order.
+  [[nodiscard]] bool is_marker(const YAML::Mark& mark) {
+    for (; line_ < mark.line && line_start_ < text_.size(); ++line_) {
+      line_start_ = std::min(text_.find('\n', line_start_), text_.size() - 1) + 1;
+    }
+    const std::string_view line = text_.substr(line_start_);
+    return line.empty() || line.starts_with("---") || line.starts_with("...");
+  }
   [[nodiscard]] bool expects_key() const { return !state_.empty() && state_.back() == State::kKey; }
 
   void check(const YAML::Mark& mark, bool accepted) {
@@ -290,6 +305,8 @@ class YamlReader final : public YAML::EventHandler {
   std::map<YAML::anchor_t, json> anchors_;
   std::size_t copied_ = 0;
   int start_ = -1;  // position of the document
+  int line_ = 0;    // the line that begins at line_start_
+  std::size_t line_start_ = 0;
 };
 
 tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem) {

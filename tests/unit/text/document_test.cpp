@@ -225,6 +225,12 @@ TEST(DocumentParse, ReportsErrorsWithTheirPlace) {
       {"yaml stray comma", ", 1", "line 1, column 1: unexpected text"},
       {"yaml stray bracket", "a: 1\n---\n]",
        "line 3, column 1: a closing bracket that closes nothing"},
+      {"yaml first line indented", "  apiVersion: v1\nkind: Pod\n",
+       "line 2, column 1: expected the indentation of the lines before it, or '---' if another "
+       "document begins here"},
+      {"yaml text after the end", "a: 1\n...\nb: 2\n",
+       "line 3, column 1: expected the indentation of the lines before it, or '---' if another "
+       "document begins here"},
       {"yaml next line", R"(a: "\N")",
        "line 1, column 4: an escape that is not supported (\\N or \\_)"},
       {"yaml no-break space", R"("\_": 1)",
@@ -347,6 +353,11 @@ TEST(DocumentsParse, ReadsAStreamWithoutItsEmptyDocuments) {
   ASSERT_EQ(documents->size(), 2U);
   EXPECT_EQ((*documents)[1], json({{"b", 2}}));
   EXPECT_TRUE(parse_documents("").value().empty());
+  const auto after_mark = parse_documents(
+      "\xef\xbb\xbf"
+      "a: 1\n---\nb: \xc3\xa9\n--- c\n");
+  ASSERT_TRUE(after_mark) << after_mark.error().message;
+  EXPECT_EQ(after_mark->size(), 3U);
 }
 
 }  // namespace
