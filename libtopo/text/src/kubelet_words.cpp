@@ -46,7 +46,9 @@ std::size_t quoted_size(std::string_view text) {
 
 std::string_view json_type(std::string_view go_type) {
   if (go_type == "string") return "a text in quotes";
-  if (go_type.starts_with("uint")) return "a whole number of 0 or more";
+  // A file's checksum has a type of its own: "checksum.Checksum".
+  if (go_type.starts_with("uint") || go_type.ends_with(".Checksum"))
+    return "a whole number of 0 or more";
   if (go_type.starts_with("int")) return "a whole number";
   if (go_type == "bool") return "true or false";
   if (go_type.starts_with('[')) return "a list";

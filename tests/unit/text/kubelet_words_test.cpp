@@ -29,6 +29,9 @@ TEST(KubeletWords, SaysInPlainWordsWhatGoSays) {
        "MemoryTable.machineState.memoryMap.total "
        "of type uint64",
        "machineState.memoryMap.total: expected a whole number of 0 or more, not a text"},
+      {"json: cannot unmarshal string into Go struct field CPUManagerCheckpointV3.checksum of type "
+       "checksum.Checksum",
+       "checksum: expected a whole number of 0 or more, not a text"},
       {"json: cannot unmarshal number 1.5 into Go struct field M.a of type []int",
        "a: expected a list, not the number 1.5"},
       {"json: cannot unmarshal string into Go value of type state.CPUManagerCheckpointV1",
