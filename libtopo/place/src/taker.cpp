@@ -206,7 +206,7 @@ const CpuGroup* Taker::next_cache(Part part) const {
     return intersects(result_, tree.group(Level::kNuma, tree.group_of(Level::kNuma, cpu)));
   };
   const int per_core = part == Part::kCpus ? 1 : std::max(tree.average(Level::kCore), 1);
-  const int wanted = needed_ - needed_ % per_core;
+  const int rounded = needed_ - needed_ % per_core;
   bool some_near = false;
   int of_kept = 0;
   for (std::size_t i = 0; i < caches.size(); ++i) {
@@ -220,10 +220,10 @@ const CpuGroup* Taker::next_cache(Part part) const {
     const int kept = count_common(result_, cache);
     const bool becomes_whole = given[i] == free && free <= needed_ && free + kept == cache.size;
     if (kept > 0 && becomes_whole) return std::pair(0, free);
-    if (kept > 0 && of_kept >= wanted) return std::pair(1, free);
+    if (kept > 0 && of_kept >= rounded) return std::pair(1, free);
     if (becomes_whole) return std::pair(2, free);
     if (kept > 0) return std::pair(3, free);
-    return given[i] >= wanted && free >= needed_ ? std::pair(4, free) : std::pair(5, -given[i]);
+    return given[i] >= rounded && free >= needed_ ? std::pair(4, free) : std::pair(5, -given[i]);
   };
   const CpuGroup* best = nullptr;
   std::pair<int, int> best_rank;
