@@ -19,6 +19,7 @@ struct KnobWorld {
   std::set<quiet::KnobKind> silent;                    ///< cannot be read
   std::vector<quiet::Knob> written;                    ///< in order
   std::set<std::pair<quiet::Knob, std::string>> ours;  ///< every value that was written
+  int preparations = 0;                                ///< calls of prepare()
   int readings = 0;                                    ///< reads of all knobs of a kind
   int single_readings = 0;                             ///< reads of one knob
   int writes = 0;                                      ///< including failed ones
@@ -36,6 +37,7 @@ class FakeKnobs final : public quiet::KnobStore {
  public:
   explicit FakeKnobs(KnobWorld& world) : world_(world) {}
 
+  void prepare() const override { ++world_.preparations; }
   [[nodiscard]] Result<void> read(quiet::KnobKind kind, quiet::KnobValues& values) const override {
     ++world_.readings;
     if (world_.silent.contains(kind)) return fail(ErrorCode::kUnsupported, "no answer");

@@ -75,14 +75,17 @@ bool works_for_group(std::string_view groups) {
   return false;
 }
 
+/// Returns whether a machine can have hundreds of files of this kind.
+bool stays_open(KnobKind kind) {
+  return kind == KnobKind::kInterrupt || kind == KnobKind::kReceive || kind == KnobKind::kTransmit;
+}
+
 class KernelKnobs final : public KnobStore {
  public:
   explicit KernelKnobs(std::string root)
-      : root_(std::move(root)),
-        partitions_(root_),
-        interrupts_(root_ + kInterrupts, kAffinity),
-        irqbalance_(root_) {}
+      : root_(std::move(root)), partitions_(root_), irqbalance_(root_) {}
 
+  void prepare() const override;
   [[nodiscard]] Result<void> read(KnobKind kind, KnobValues& values) const override;
   [[nodiscard]] Result<std::string> read_one(const Knob& knob) const override;
   [[nodiscard]] Result<std::string> read_effective(const Knob& knob) const override;
@@ -105,7 +108,7 @@ class KernelKnobs final : public KnobStore {
   /// question to a silent systemd makes a container wait.
   mutable std::string unanswered_;
   PartitionWriter partitions_;
-  mutable OpenFiles interrupts_;
+  mutable OpenFiles files_;
   mutable Irqbalance irqbalance_;
 };
 
@@ -184,13 +187,14 @@ Result<std::string> KernelKnobs::read_file_of(const Knob& knob) const {
     auto requested = read_value(fmt::format("{}{}/cpumask_requested", root_, kWorkqueues));
     if (requested) return requested;
   }
-  if (knob.kind == KnobKind::kInterrupt) return interrupts_.read(knob.name);
-  return read_value(path_of(knob));
+  return stays_open(knob.kind) ? files_.read(path_of(knob)) : read_value(path_of(knob));
 }
 
 std::string KernelKnobs::path_of(const Knob& knob) const {
   const auto [device, queue] = split_queue(knob.name);
   switch (knob.kind) {
+    case KnobKind::kInterrupt:
+      return fmt::format("{}{}/{}/{}", root_, kInterrupts, knob.name, kAffinity);
     case KnobKind::kNewInterrupts:
       return fmt::format("{}{}/default_smp_affinity", root_, kInterrupts);
     case KnobKind::kReceive:
@@ -205,7 +209,6 @@ std::string KernelKnobs::path_of(const Knob& knob) const {
       return fmt::format("{}/proc/{}/status", root_, process_of(knob.name));
     case KnobKind::kExclusive:
       return fmt::format("{}{}/cpuset.cpus.exclusive", root_, knob.name);
-    case KnobKind::kInterrupt:
     case KnobKind::kPartition:
     case KnobKind::kUnit:
     case KnobKind::kIrqbalance:
@@ -217,6 +220,13 @@ std::string KernelKnobs::path_of(const Knob& knob) const {
 Result<std::string> KernelKnobs::read_irqbalance() const {
   PINFOLD_LET(const auto banned, irqbalance_.read_banned());
   return banned.to_string();
+}
+
+void KernelKnobs::prepare() const {
+  KnobValues values;
+  for (const KnobKind kind : enumerators(KnobKind())) {
+    if (stays_open(kind)) (void)read(kind, values);
+  }
 }
 
 Result<void> KernelKnobs::read(KnobKind kind, KnobValues& values) const {
@@ -266,9 +276,9 @@ Result<void> KernelKnobs::move_thread(const Knob& knob, const CpuSet& cpus) cons
 }
 
 Result<void> KernelKnobs::write_file(const Knob& knob, const std::string& value) {
-  if (knob.kind != KnobKind::kInterrupt) return write_value(path_of(knob), value);
-  auto written = interrupts_.write(knob.name, value);
-  if (written) return written;
+  if (!stays_open(knob.kind)) return write_value(path_of(knob), value);
+  auto written = files_.write(path_of(knob), value);
+  if (written || knob.kind != KnobKind::kInterrupt) return written;
   const int error = written.error().sys_errno;
   if (error != EIO && error != EPERM) return written;  // EPERM: seen with Linux 6.12
   return fail(Error{ErrorCode::kUnsupported, error,

@@ -79,6 +79,17 @@ TEST_F(QuietOfAgent, OffDoesNotEvenOpenTheKnobs) {
   EXPECT_EQ(agent.quiet_report(), nullptr);
 }
 
+TEST_F(QuietOfAgent, AReconciliationPreparesForTheFirstPod) {
+  NodeAgent agent = open(QuietLevel::kSystem);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(reconcile(agent));
+  EXPECT_EQ(opened_, 1);
+  EXPECT_EQ(knobs_.preparations, 1);
+  EXPECT_EQ(knobs_.readings, 0);
+  admit(agent);
+  EXPECT_EQ(opened_, 1);
+  EXPECT_NE(knobs_.values, before_);
+}
+
 TEST_F(QuietOfAgent, APodMayAskForAnotherLevel) {
   NodeAgent agent = open(QuietLevel::kOff);
   FromRuntime shown;

@@ -166,7 +166,7 @@ class NodeView {
   enforce::Layout earlier_;          ///< see Desired
   Timings timings_;
   std::unique_ptr<AssignedFiles> assigned_;
-  std::unique_ptr<quiet::QuietKnobs> quiet_;  ///< null: nothing is, was or becomes quiet
+  std::unique_ptr<quiet::QuietKnobs> quiet_;  ///< null: nothing is, was or will be quiet
 
  private:
   [[nodiscard]] Result<void> check_forgotten(const AgentState& next) const;

@@ -88,6 +88,29 @@ TEST_F(KernelKnobsTest, KeepInterruptsOpenWithinHalfOfTheLimit) {
   EXPECT_EQ(text_of("proc/irq/99/smp_affinity_list"), "0-3\n");
 }
 
+TEST_F(KernelKnobsTest, PreparedReadWhatTheFilesHaveThen) {
+  dir_.write("proc/irq/24/smp_affinity_list", "0-7\n");
+  dir_.write("sys/class/net/eth0/device/vendor", "");
+  dir_.write("sys/class/net/eth0/queues/rx-0/rps_cpus", "00\n");
+  dir_.write("sys/class/net/eth0/queues/tx-0/xps_cpus", "00\n");
+  const Knob receive{KnobKind::kReceive, "eth0/rx-0"};
+  const auto knobs = kernel_knobs(dir_.path());
+  knobs->prepare();
+  dir_.write("proc/irq/24/smp_affinity_list", "0-3\n");
+  dir_.write("proc/irq/25/smp_affinity_list", "5\n");
+  dir_.write("sys/class/net/eth0/queues/rx-0/rps_cpus", "0f\n");
+  std::filesystem::remove_all(dir_ / "sys/class/net/eth0/queues/tx-0");
+  KnobValues values;
+  for (const KnobKind kind : {KnobKind::kInterrupt, KnobKind::kReceive, KnobKind::kTransmit}) {
+    ASSERT_TRUE(knobs->read(kind, values));
+  }
+  EXPECT_EQ(values, (KnobValues{{{KnobKind::kInterrupt, "24"}, "0-3"},
+                                {{KnobKind::kInterrupt, "25"}, "5"},
+                                {receive, "0f"}}));
+  ASSERT_TRUE(knobs->write(receive, "07"));
+  EXPECT_EQ(text_of("sys/class/net/eth0/queues/rx-0/rps_cpus"), "07\n");
+}
+
 TEST_F(KernelKnobsTest, ReadALongListOfAnInterrupt) {
   std::string list = "0";
   for (int cpu = 2; cpu < 1024; cpu += 2) list += "," + std::to_string(cpu);

@@ -40,6 +40,8 @@ class QuietKnobs {
   QuietKnobs(std::unique_ptr<KnobStore> store, KeptKnobs kept, Keep keep)
       : store_(std::move(store)), kept_(std::move(kept)), keep_(std::move(keep)) {}
 
+  /// See KnobStore::prepare.
+  void prepare() { store_->prepare(); }
   /// Moves knobs off the CPUs that are quiet now or from now on. Reads and writes nothing if no CPU
   /// becomes quiet or stops being quiet, no unit that was changed holds a container, and no earlier
   /// process has left anything. Otherwise only the knobs that it changes, or all knobs if one of
