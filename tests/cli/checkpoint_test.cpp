@@ -129,6 +129,16 @@ TEST_F(Checkpoint, VerifyReportsBothSums) {
   EXPECT_EQ(run(command).out.find("wrong"), std::string::npos);
 }
 
+TEST_F(Checkpoint, ShowsAStateWhoseChecksumIsAText) {
+  folder_.write("cpu_manager_state",
+                R"({"policyName":"static","defaultCpuSet":"0-1","entries":{"a":{"c":"2"}},)"
+                R"("checksum":"7"})");
+  const Outcome shown = run("show " + folder_.path() + "/cpu_manager_state");
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_THAT(shown.out, HasSubstr("shared pool: 0-1"));
+  EXPECT_THAT(shown.out, HasSubstr("checksum: expected a whole number of 0 or more"));
+}
+
 TEST_F(Checkpoint, VerifyChecksTheMachineStateAsTheKubeletDoes) {
   // Memory V3 with pod-level blocks: kubelet 1.36 reads the containers, and counts their memory.
   MemoryCheckpoint memory;
