@@ -485,11 +485,11 @@ Result<ReconcileReport> NodeAgent::enforce_again(PageMoves pages) {
   PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
   if (known != processes) kept_->keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
-  if (!quiet_ && options_.quiet != quiet::QuietLevel::kOff) {
+  const quiet::QuietDesired quiet = quiet_desired(target);
+  if (!quiet_ && quiet.cpus.empty() && options_.quiet != quiet::QuietLevel::kOff) {
     open_knobs();
     quiet_->prepare();
   }
-  const quiet::QuietDesired quiet = quiet_desired(target);
   if (auto* const knobs = knobs_for(quiet)) {
     knobs->reconcile(quiet);
     log_unquiet();

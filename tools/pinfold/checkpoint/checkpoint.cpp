@@ -139,8 +139,9 @@ Result<Inspected<State>> inspect(const StateFile& file,
                                  Result<Inspected<State>> (*checked)(std::string_view),
                                  Result<Inspected<State>> (*unchecked)(std::string_view)) {
   auto read = checked(file.bytes);
+  if (read) return read;
   const std::string part = without_text_as_sum(checkpoint::readable_part(file.bytes));
-  if (read || (part == file.bytes && wrong_sums(file).empty())) return read;
+  if (part == file.bytes && wrong_sums(file).empty()) return read;
   auto damaged = unchecked(part);
   return damaged && !damaged->policy.empty() ? std::move(damaged) : std::move(read);
 }
