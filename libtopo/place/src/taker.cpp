@@ -347,7 +347,7 @@ Taken take_packed(const TakeRules& rules, CpusView available, int count, Arena& 
   taker.take_whole(rules.tree->first());
   if (!taker.satisfied()) taker.take_whole(rules.tree->second());
   if (!taker.satisfied() && rules.by_uncore_cache) taker.take_by_cache();
-  // QUIRK: the kubelet has no regard to caches without their option.
+  // QUIRK: the kubelet ignores caches without their option.
   if (!taker.satisfied() && !kept.empty() && !rules.across_cores && !rules.by_uncore_cache &&
       !rules.quirks.resize_splits_caches) {
     taker.take_near_caches();

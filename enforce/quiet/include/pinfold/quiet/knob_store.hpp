@@ -17,7 +17,7 @@ class KnobStore {
   virtual ~KnobStore() = default;
 
   /// Opens what can stay open, so that the first container that becomes quiet does not wait for it.
-  /// Reads no value: until then it may change.
+  /// Keeps no value: until then it may change.
   virtual void prepare() const {}
   /// Adds all knobs of a kind with their values; none if the system does not have the kind. A knob
   /// that vanishes meanwhile is left out. Errors: kIo; kUnsupported, if another program that has

@@ -102,8 +102,8 @@ struct Quirks {
   /// A whole cache, socket or NUMA node that spans two groups of the level above counts twice, so a
   /// container can get fewer CPUs than it requests.
   bool spanning_group_taken_twice = false;
-  /// Without `prefer-align-cpus-by-uncorecache` a resize has no regard to caches, and may split
-  /// more of them than it must.
+  /// Without `prefer-align-cpus-by-uncorecache` a resize ignores caches, and may split more of them
+  /// than it must.
   bool resize_splits_caches = false;
 
   // Memory manager, policy Static.
