@@ -7,18 +7,16 @@ endif()
 if(PINFOLD_BUILD_topo)
   find_package(fmt 9 REQUIRED)
   find_package(nlohmann_json 3.11 REQUIRED)
-  find_package(yaml-cpp REQUIRED)
   # fmt's headers; pinfold_base has its compiled part.
   add_library(pinfold_fmt INTERFACE)
   get_target_property(PINFOLD_FMT_INCLUDES fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
   target_include_directories(pinfold_fmt SYSTEM INTERFACE ${PINFOLD_FMT_INCLUDES})
-  # yaml-cpp's archive where there is one, so that it becomes part of a program.
-  find_library(PINFOLD_YAML_ARCHIVE libyaml-cpp.a)
+  # libyaml's archive where there is one, so that it becomes part of a program.
+  find_path(PINFOLD_YAML_INCLUDE_DIR yaml.h REQUIRED)
+  find_library(PINFOLD_YAML_LIBRARY NAMES libyaml.a yaml REQUIRED)
   add_library(pinfold_yaml INTERFACE)
-  target_include_directories(pinfold_yaml SYSTEM INTERFACE
-    $<TARGET_PROPERTY:yaml-cpp,INTERFACE_INCLUDE_DIRECTORIES>)
-  target_link_libraries(pinfold_yaml INTERFACE
-    $<IF:$<BOOL:${PINFOLD_YAML_ARCHIVE}>,${PINFOLD_YAML_ARCHIVE},yaml-cpp>)
+  target_include_directories(pinfold_yaml SYSTEM INTERFACE ${PINFOLD_YAML_INCLUDE_DIR})
+  target_link_libraries(pinfold_yaml INTERFACE ${PINFOLD_YAML_LIBRARY})
 endif()
 # Only the headers of these three: the libraries are loaded when they are needed
 # (docs/adr/0036-libraries-that-are-loaded.md).

@@ -59,7 +59,7 @@ endfunction()
 # Declares pinfold_NAME (alias pinfold::NAME) from the current directory: its headers below
 # include/, sources listed one by one. DEPENDS names other modules of Pinfold. YAML_SOURCES, which are
 # also in SOURCES, read texts. They are objects of their own, so that a program that reads none does
-# not need yaml-cpp.
+# not need libyaml.
 function(pinfold_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBS;PRIVATE_LIBS;YAML_SOURCES" ${ARGN})
   add_library(pinfold_${name} STATIC ${ARG_SOURCES})

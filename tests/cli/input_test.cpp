@@ -516,7 +516,7 @@ TEST_F(Input, WarnsOfResourcesThatNothingOffers) {
 
 TEST_F(Input, SaysThatYamlAllowsNoTabs) {
   EXPECT_EQ(admit("kind: Pod\nmetadata:\n\tname: a\n").err,
-            "pinfold: pods: line 3, column 6: a tab in the indentation: YAML allows only spaces\n");
+            "pinfold: pods: line 3, column 1: a tab in the indentation: YAML allows only spaces\n");
 }
 
 }  // namespace

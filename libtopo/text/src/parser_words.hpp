@@ -9,7 +9,7 @@ namespace pinfold {
 /// Returns our words for an error. Domain: the text of a nlohmann::json::exception.
 [[nodiscard]] std::string_view json_problem(std::string_view text);
 
-/// Returns our words for an error. Domain: the text of a YAML::Exception, without its place.
+/// Returns our words for an error. Domain: the problem and the context of a yaml_parser_t.
 [[nodiscard]] std::string_view yaml_problem(std::string_view text);
 
 }  // namespace pinfold

@@ -1,9 +1,7 @@
 #include "yaml.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
+#include <yaml.h>
 
 #include <algorithm>
 #include <array>
@@ -11,14 +9,15 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <new>
 #include <optional>
-#include <sstream>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "document_builder.hpp"
 #include "parser_words.hpp"
 #include "pinfold/text/field.hpp"
-#include "pinfold/text/utf8.hpp"
 
 namespace pinfold {
 namespace {
@@ -29,6 +28,8 @@ constexpr std::string_view kDigits = "0123456789";
 /// Limit on the bytes that anchors and aliases may copy within one stream.
 constexpr std::size_t kMaxCopied = 1U << 20U;
 constexpr std::size_t kNodeCost = 16;
+/// Limit on the lines that begin with '%': libyaml compares each with all others.
+constexpr std::ptrdiff_t kMaxDirectives = 100;
 constexpr const char* kKeyRule = "expected a key that is a plain or quoted string";
 
 /// The approximate size in bytes of a copy of a value, and its nesting depth.
@@ -145,217 +146,274 @@ json go_scalar(const std::string& text) {
   return value.is_string() ? json(text) : value;
 }
 
-/// Thrown to stop yaml-cpp in the middle of a document; caught in parse_yaml.
-struct YamlError {
-  YAML::Mark mark;
-  std::string problem;
+tl::unexpected<Error> fail_at(const yaml_mark_t& mark, std::string_view problem) {
+  return fail(ErrorCode::kInvalidArgument, fmt::format("line {}, column {}: {}", mark.line + 1,
+                                                       mark.column + 1, printable(problem)));
+}
+
+std::string_view text_of(const yaml_char_t* text) {
+  return text == nullptr ? "" : reinterpret_cast<const char*>(text);
+}
+
+/// An event of libyaml.
+class YamlEvent {
+ public:
+  YamlEvent() = default;
+  YamlEvent(const YamlEvent&) = delete;
+  YamlEvent(YamlEvent&&) = delete;
+  YamlEvent& operator=(const YamlEvent&) = delete;
+  YamlEvent& operator=(YamlEvent&&) = delete;
+  ~YamlEvent() { yaml_event_delete(&event_); }
+  [[nodiscard]] yaml_event_t& operator*() { return event_; }
+
+ private:
+  yaml_event_t event_{};
+};
+
+/// libyaml, of which the YAML library of Kubernetes is a translation.
+class Parser {
+ public:
+  /// `text` must outlive this.
+  explicit Parser(std::string_view text) : text_(text) {
+    if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
+                                 text.size());
+  }
+  Parser(const Parser&) = delete;
+  Parser(Parser&&) = delete;
+  Parser& operator=(const Parser&) = delete;
+  Parser& operator=(Parser&&) = delete;
+  ~Parser() { yaml_parser_delete(&parser_); }
+
+  Result<void> next(yaml_event_t& event) {
+    if (yaml_parser_parse(&parser_, &event) != 0) return {};
+    if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
+    if (parser_.error == YAML_READER_ERROR) {
+      return fail_at(mark_of_byte(parser_.problem_offset), yaml_problem(parser_.problem));
+    }
+    return describe();
+  }
+
+ private:
+  /// Returns the rest of the line at a mark.
+  [[nodiscard]] std::string_view rest_of_line(const yaml_mark_t& mark) const {
+    std::string_view rest = line_at(mark);
+    for (std::size_t i = 0; i < mark.column && !rest.empty(); ++i) {
+      rest.remove_prefix(1);
+      while (!rest.empty() && (static_cast<unsigned char>(rest[0]) & 0xc0U) == 0x80U) {
+        rest.remove_prefix(1);
+      }
+    }
+    return rest;
+  }
+  [[nodiscard]] std::string_view line_at(const yaml_mark_t& mark) const {
+    std::string_view rest = text_;
+    for (std::size_t line = 0; line < mark.line && !rest.empty(); ++line) {
+      rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
+    }
+    return rest.substr(0, rest.find('\n'));
+  }
+  [[nodiscard]] yaml_mark_t mark_of_byte(std::size_t offset) const {
+    const std::string_view before = text_.substr(0, std::min(offset, text_.size()));
+    yaml_mark_t mark{};
+    mark.line = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+    mark.column = before.size() - (before.rfind('\n') + 1);  // npos + 1 is 0
+    return mark;
+  }
+
+  /// Describes the parser's error in our words.
+  [[nodiscard]] tl::unexpected<Error> describe() const {
+    const std::string_view problem = text_of_problem(parser_.problem);
+    const std::string_view context = text_of_problem(parser_.context);
+    const std::string_view line = line_at(parser_.problem_mark);
+    const std::string_view indentation = line.substr(0, line.find_first_not_of(" \t"));
+    if (indentation.find('\t') != std::string_view::npos) {
+      return fail_at(parser_.problem_mark, yaml_problem("a tab"));
+    }
+    if (problem == "could not find expected ':'") {
+      std::string_view key = rest_of_line(parser_.context_mark);
+      key = key.substr(0, std::min(key.find(" #"), kMostShown));
+      key = key.substr(0, key.find_last_not_of(" \t\r") + 1);
+      return fail_at(parser_.context_mark, fmt::format("key '{}': expected ':' after it", key));
+    }
+    const bool is_in_quotes = context == "while scanning a quoted scalar" &&
+                              problem.find("unexpected") != std::string_view::npos;
+    return fail_at(is_in_quotes ? parser_.context_mark : parser_.problem_mark,
+                   yaml_problem(fmt::format("{} {}", problem, context)));
+  }
+  static std::string_view text_of_problem(const char* text) { return text == nullptr ? "" : text; }
+
+  static constexpr std::size_t kMostShown = 60;
+
+  std::string_view text_;
+  yaml_parser_t parser_{};
 };
 
 // The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
-class YamlReader final : public YAML::EventHandler {
+class YamlReader {
  public:
-  /// `text` is yaml-cpp's input and must outlive this.
-  YamlReader(std::string_view text, DocumentRules rules)
+  explicit YamlReader(DocumentRules rules)
       : builder_(rules == DocumentRules::kKubeletLenient),
-        resolve_(rules == DocumentRules::kCore ? plain_scalar : go_scalar),
-        text_(text) {}
-  [[nodiscard]] json take() { return builder_.take(); }
-
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    // At an unmatched ',' or ']', yaml-cpp reports empty documents forever.
-    if (mark.pos == start_) throw YamlError{mark, "unexpected text"};
-    // The YAML library of Kubernetes accepts this for the first document only. yaml-cpp begins
-    // another one at a line that is indented less than the first.
-    if (start_ >= 0 && !is_marker(mark)) {
-      throw YamlError{mark,
-                      "expected the indentation of the lines before it, or '---' if another "
-                      "document begins here"};
-    }
-    start_ = mark.pos;
+        resolve_(rules == DocumentRules::kCore ? plain_scalar : go_scalar) {}
+  [[nodiscard]] json take() {
     anchors_.clear();
-  }
-  void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (expects_key()) throw YamlError{mark, kKeyRule};
-    if (lacks_colon()) {
-      throw YamlError{key_mark_, fmt::format("key '{}': expected ':' after it", key_)};
-    }
-    finish(mark, nullptr, anchor);
+    return builder_.take();
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& text) override {
-    // yaml-cpp turns the escapes \N and \_ into single bytes.
-    if (utf8::find_invalid(text) != std::string_view::npos) {
-      throw YamlError{mark, "an escape that is not supported (\\N or \\_)"};
-    }
-    if (expects_key()) {
-      const bool is_merge = text == "<<" && tag == "?";
-      if (is_merge) builder_.merge_key();
-      check(mark, is_merge || builder_.key(text));
-      key_ = text;
-      key_mark_ = mark;
-      state_.back() = State::kValue;
-      return;
-    }
-    const std::string_view kind = tag;
-    if (kind == "!" || kind == "tag:yaml.org,2002:str") {
-      finish(mark, text, anchor);
-    } else if (kind == "?" || kind.empty() || kind.starts_with("tag:yaml.org,2002:")) {
-      finish(mark, resolve_(text), anchor);
-    } else {
-      throw YamlError{mark, fmt::format("tag '{}': expected one of the core schema", tag)};
+  Result<void> read(const yaml_event_t& event) {
+    const yaml_mark_t& mark = event.start_mark;
+    switch (event.type) {
+      case YAML_ALIAS_EVENT:
+        return read_alias(mark, text_of(event.data.alias.anchor));
+      case YAML_SCALAR_EVENT:
+        return read_scalar(event);
+      case YAML_SEQUENCE_START_EVENT:
+        return open(mark, json::array(), text_of(event.data.sequence_start.anchor),
+                    State::kElement);
+      case YAML_MAPPING_START_EVENT:
+        return open(mark, json::object(), text_of(event.data.mapping_start.anchor), State::kKey);
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        return close();
+      default:
+        return {};
     }
   }
-
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw YamlError{mark, "alias to an anchor that is not complete"};
-    if (expects_key()) throw YamlError{mark, kKeyRule};
-    pay(mark, found->second);
-    finish(mark, found->second, 0);
-  }
-
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value style) override {
-    open(mark, json::array(), anchor, State::kElement, style);
-  }
-  void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value style) override {
-    open(mark, json::object(), anchor, State::kKey, style);
-  }
-  void OnMapEnd() override { close(); }
 
  private:
   enum class State { kElement, kKey, kValue };
 
-  /// True if the line is one that begins or ends a document. Marks must be in ascending order.
-  [[nodiscard]] bool is_marker(const YAML::Mark& mark) {
-    for (; line_ < mark.line && line_start_ < text_.size(); ++line_) {
-      line_start_ = std::min(text_.find('\n', line_start_), text_.size() - 1) + 1;
-    }
-    const std::string_view line = text_.substr(line_start_);
-    return line.empty() || line.starts_with("---") || line.starts_with("...");
-  }
   [[nodiscard]] bool expects_key() const { return !state_.empty() && state_.back() == State::kKey; }
 
-  void check(const YAML::Mark& mark, bool accepted) {
-    if (!accepted) throw YamlError{mark, builder_.problem()};
+  Result<void> check(const yaml_mark_t& mark, bool accepted) {
+    if (accepted) return {};
+    return fail_at(mark, builder_.problem());
   }
-  void pay(const YAML::Mark& mark, const json& value) {
+
+  Result<void> read_key(const yaml_mark_t& mark, std::string text, bool is_plain) {
+    const bool is_merge = is_plain && text == "<<";
+    if (is_merge) builder_.merge_key();
+    if (is_plain && plain_scalar(text).is_null()) return fail_at(mark, kKeyRule);
+    PINFOLD_TRY(check(mark, is_merge || builder_.key(std::move(text))));
+    state_.back() = State::kValue;
+    return {};
+  }
+
+  Result<void> read_scalar(const yaml_event_t& event) {
+    const auto& scalar = event.data.scalar;
+    const yaml_mark_t& mark = event.start_mark;
+    std::string text(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    const std::string_view tag = text_of(scalar.tag);
+    const bool is_plain = scalar.style == YAML_PLAIN_SCALAR_STYLE && tag.empty();
+    if (expects_key()) return read_key(mark, std::move(text), is_plain);
+    const std::string_view anchor = text_of(scalar.anchor);
+    if (tag == "!" || tag == YAML_STR_TAG || (tag.empty() && !is_plain)) {
+      return finish(mark, std::move(text), anchor);
+    }
+    if (tag.empty() || tag.starts_with("tag:yaml.org,2002:")) {
+      return finish(mark, resolve_(text), anchor);
+    }
+    return fail_at(mark, fmt::format("tag '{}': expected one of the core schema", tag));
+  }
+
+  Result<void> read_alias(const yaml_mark_t& mark, std::string_view anchor) {
+    const bool is_open = std::any_of(open_anchors_.begin(), open_anchors_.end(),
+                                     [&](const OpenAnchor& one) { return one.anchor == anchor; });
+    if (is_open) return fail_at(mark, "alias to an anchor that is not complete");
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) {
+      return fail_at(mark, "an alias whose anchor is not defined before it");
+    }
+    if (expects_key()) return fail_at(mark, kKeyRule);
+    PINFOLD_TRY(pay(mark, found->second));
+    return finish(mark, found->second, "");
+  }
+
+  Result<void> pay(const yaml_mark_t& mark, const json& value) {
     const Extent extent = measure(value);
-    check(mark, state_.size() + extent.depth <= DocumentBuilder::kMaxDepth ||
-                    builder_.refuse(DocumentBuilder::kTooDeep));
+    PINFOLD_TRY(check(mark, state_.size() + extent.depth <= DocumentBuilder::kMaxDepth ||
+                                builder_.refuse(DocumentBuilder::kTooDeep)));
     copied_ += extent.size;
-    if (copied_ > kMaxCopied) throw YamlError{mark, "anchors and aliases repeat more than 1 MiB"};
+    if (copied_ > kMaxCopied) return fail_at(mark, "anchors and aliases repeat more than 1 MiB");
+    return {};
   }
-  /// True if the last key has no ':' after it. yaml-cpp accepts a word at the end of a block as a
-  /// key without a value, which would hide a truncated text. In braces and after '?', a lone key is
-  /// valid.
-  [[nodiscard]] bool lacks_colon() const {
-    if (state_.empty() || state_.back() != State::kValue || is_flow_.back()) return false;
-    const auto begin = static_cast<std::size_t>(key_mark_.pos);
-    if (text_.substr(std::min(begin, text_.size()), key_.size()) != key_) return false;
-    const auto before = text_.substr(0, begin).find_last_not_of(" \t");
-    if (before != std::string_view::npos && text_[before] == '?') return false;
-    const auto after = text_.find_first_not_of(" \t", begin + key_.size());
-    return after == std::string_view::npos || text_[after] != ':';
-  }
-  void open(const YAML::Mark& mark, json container, YAML::anchor_t anchor, State state,
-            YAML::EmitterStyle::value style) {
-    if (expects_key()) throw YamlError{mark, kKeyRule};
-    check(mark, builder_.begin(std::move(container)));
+  Result<void> open(const yaml_mark_t& mark, json container, std::string_view anchor, State state) {
+    if (expects_key()) return fail_at(mark, kKeyRule);
+    PINFOLD_TRY(check(mark, builder_.begin(std::move(container))));
     state_.push_back(state);
-    is_flow_.push_back(style == YAML::EmitterStyle::Flow);
-    open_anchors_.push_back({anchor, mark});
+    open_anchors_.push_back({std::string(anchor), mark});
+    return {};
   }
-  void close() {
-    const auto [anchor, mark] = open_anchors_.back();
+  Result<void> close() {
+    const OpenAnchor opened = std::move(open_anchors_.back());
     open_anchors_.pop_back();
     state_.pop_back();
-    is_flow_.pop_back();
-    if (anchor != 0) remember(mark, builder_.innermost(), anchor);
-    check(mark, builder_.end());
+    PINFOLD_TRY(remember(opened.mark, builder_.innermost(), opened.anchor));
+    PINFOLD_TRY(check(opened.mark, builder_.end()));
+    end_value();
+    return {};
+  }
+  Result<void> finish(const yaml_mark_t& mark, json value, std::string_view anchor) {
+    PINFOLD_TRY(remember(mark, value, anchor));
+    PINFOLD_TRY(check(mark, builder_.value(std::move(value))));
+    end_value();
+    return {};
+  }
+  void end_value() {
     if (!state_.empty() && state_.back() == State::kValue) state_.back() = State::kKey;
   }
-  void finish(const YAML::Mark& mark, json value, YAML::anchor_t anchor) {
-    if (anchor != 0) remember(mark, value, anchor);
-    check(mark, builder_.value(std::move(value)));
-    if (!state_.empty() && state_.back() == State::kValue) state_.back() = State::kKey;
-  }
-  void remember(const YAML::Mark& mark, const json& value, YAML::anchor_t anchor) {
-    pay(mark, value);
-    anchors_.insert_or_assign(anchor, value);
+  Result<void> remember(const yaml_mark_t& mark, const json& value, std::string_view anchor) {
+    if (anchor.empty()) return {};
+    PINFOLD_TRY(pay(mark, value));
+    anchors_.insert_or_assign(std::string(anchor), value);
+    return {};
   }
 
   struct OpenAnchor {
-    YAML::anchor_t anchor;
-    YAML::Mark mark;
+    std::string anchor;  ///< "": none
+    yaml_mark_t mark;
   };
   DocumentBuilder builder_;
   json (*resolve_)(const std::string& text);
-  std::string_view text_;
-  std::string key_;  // the last key
-  YAML::Mark key_mark_;
   std::vector<State> state_;
-  std::vector<bool> is_flow_;  // parallel to state_: true in brackets or braces
-  std::vector<OpenAnchor> open_anchors_;
-  std::map<YAML::anchor_t, json> anchors_;
+  std::vector<OpenAnchor> open_anchors_;  // parallel to state_
+  std::map<std::string, json, std::less<>> anchors_;
   std::size_t copied_ = 0;
-  int start_ = -1;  // position of the document
-  int line_ = 0;    // the line that begins at line_start_
-  std::size_t line_start_ = 0;
 };
 
-tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem) {
-  const std::string where =
-      mark.is_null() ? "" : fmt::format("line {}, column {}: ", mark.line + 1, mark.column + 1);
-  return fail(ErrorCode::kInvalidArgument, where + printable(problem));
-}
-
-/// Appended to every text. Within quotes or brackets this end marker is an error, whereas yaml-cpp
-/// alone accepts a text that ends inside quotes; elsewhere it adds at most an empty document.
-/// Without the newline, yaml-cpp reports errors at the end as being in line 1.
-constexpr std::string_view kEnd = "\n...\n";
-
-/// Explains an error at the end of a text that ends inside quotes; "" for any other error.
-std::string problem_at_end(const YAML::Exception& error, std::string_view text) {
-  const auto lines = std::count(text.begin(), text.end(), '\n') + 1;
-  if (error.mark.line < lines || error.msg != YAML::ErrorMsg::DOC_IN_SCALAR) return "";
-  return "the document ends within a quoted string: expected its closing quote";
-}
-
-/// Returns our words for an error of yaml-cpp, which reports tabs as something else.
-std::string problem_of(const YAML::Exception& error, std::string_view text) {
-  if (auto problem = problem_at_end(error, text); !problem.empty()) return problem;
-  for (int number = 0; number < error.mark.line; ++number) {
-    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
-  }
-  const std::string_view indentation = text.substr(0, text.find_first_not_of(" \t"));
-  const bool has_tab = indentation.find('\t') != std::string_view::npos;
-  return std::string(yaml_problem(has_tab ? "illegal tab" : error.msg));
+/// Counts the lines that begin with '%'. Some characters beyond ASCII end lines, too; all are taken
+/// to do so.
+std::ptrdiff_t count_directives(std::string_view text) {
+  char before = '\n';
+  return std::count_if(text.begin(), text.end(), [&](char c) {
+    const char last = std::exchange(before, c);
+    const bool begins_line =
+        last == '\n' || last == '\r' || static_cast<unsigned char>(last) > 0x7f;
+    return c == '%' && begins_line;
+  });
 }
 
 }  // namespace
 
 Result<std::vector<json>> parse_yaml(std::string_view text, DocumentRules rules) {
-  std::vector<json> documents;
-  try {
-    std::istringstream stream{std::string(text).append(kEnd)};
-    YAML::Parser parser(stream);
-    YamlReader reader(text, rules);
-    while (parser.HandleNextDocument(reader)) {
-      json document = reader.take();
-      if (!document.is_null()) documents.push_back(std::move(document));
-    }
-  } catch (const YamlError& refusal) {
-    return fail_at(refusal.mark, refusal.problem);
-  } catch (const YAML::Exception& error) {
-    return fail_at(error.mark, problem_of(error, text));
+  if (count_directives(text) > kMaxDirectives) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("more than {} lines that begin with '%'", kMaxDirectives));
   }
-  return documents;
+  std::vector<json> documents;
+  if (text.empty()) return documents;  // libyaml does not accept a null pointer
+  Parser parser(text);
+  YamlReader reader(rules);
+  for (;;) {
+    YamlEvent event;
+    PINFOLD_TRY(parser.next(*event));
+    if ((*event).type == YAML_STREAM_END_EVENT) return documents;
+    PINFOLD_TRY(reader.read(*event));
+    if ((*event).type != YAML_DOCUMENT_END_EVENT) continue;
+    json document = reader.take();
+    if (!document.is_null()) documents.push_back(std::move(document));
+  }
 }
 
 }  // namespace pinfold

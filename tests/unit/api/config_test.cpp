@@ -214,7 +214,7 @@ TEST(ConfigParse, NamesTheInvalidField) {
        "pinfold.profil: 'fixed': unknown field, expected 'profile' or 'partition'"},
       {"pinfold: {partition: member}",
        "pinfold.partition: 'member': expected 'none', 'root' or 'isolated'"},
-      {"a: [", "line 2, column 1: a '[' without its ']'"},
+      {"a: [", "line 2, column 1: expected a value here"},
   };
   for (const auto& c : cases) {
     const auto parsed = parse_config(c.text);

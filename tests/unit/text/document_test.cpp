@@ -120,18 +120,17 @@ TEST(DocumentParse, CopiesAliasedValues) {
 
 /// A truncated file must not pass as a shorter one.
 TEST(DocumentParse, RefusesTextsThatEndTooEarly) {
-  constexpr const char* kQuoted =
-      "the document ends within a quoted string: expected its closing quote";
+  constexpr const char* kQuoted = "a quoted string that does not end: expected its closing quote";
   const struct {
     const char* name;
     std::string text;
     std::string message;  ///< "": any
   } cases[] = {
-      {"double quotes", "a: 1\ncpu: \"2", std::string("line 3, column 1: ") + kQuoted},
-      {"and a newline", "a: 1\ncpu: \"2\n", std::string("line 4, column 1: ") + kQuoted},
-      {"single quotes", "cpu: '2", std::string("line 2, column 1: ") + kQuoted},
+      {"double quotes", "a: 1\ncpu: \"2", std::string("line 2, column 6: ") + kQuoted},
+      {"and a newline", "a: 1\ncpu: \"2\n", std::string("line 2, column 6: ") + kQuoted},
+      {"single quotes", "cpu: '2", std::string("line 1, column 6: ") + kQuoted},
       {"an escaped quote", "cpu: \"2\\\"\n", kQuoted},
-      {"an escaped newline", "cpu: \"2\\", kQuoted},
+      {"an escaped newline", "cpu: \"2\\", "column 8: an escape in double quotes that YAML"},
       {"an escape", "cpu: \"\\x4", ""},
       {"a key", "a: 1\n\"b", kQuoted},
       {"quotes in brackets", "a: {b: \"c", kQuoted},
@@ -172,7 +171,8 @@ TEST(DocumentParse, TakesWholeTextsHoweverTheyEnd) {
     ASSERT_TRUE(documents) << text << ": " << documents.error().message;
     EXPECT_EQ(documents->size(), 1U) << text;
   }
-  for (const char* const text : {"", "\n", "# only a comment", "---", "..."}) {
+  EXPECT_TRUE(parse_documents(std::string_view()).value().empty());
+  for (const char* const text : {"", "\n", "# only a comment", "---", "---\n..."}) {
     const auto documents = parse_documents(text);
     ASSERT_TRUE(documents) << text << ": " << documents.error().message;
     EXPECT_TRUE(documents->empty()) << text;
@@ -202,7 +202,7 @@ TEST(DocumentParse, ReportsErrorsWithTheirPlace) {
       {"json duplicate", R"({"a": 1, "a": 2})", "line 1, column 12: duplicate key 'a'"},
       {"json overflow", "[1e999]", "line 1, column 7: a number that is too large"},
       {"json depth", repeat("[", 101), "line 1, column 101: nested more than 100 levels deep"},
-      {"yaml flow", "a: [1", "line 2, column 1: a '[' without its ']'"},
+      {"yaml flow", "a: [1", "line 2, column 1: expected ',' or ']' after the value"},
       {"yaml two colons", "a: b: c\n",
        "line 1, column 5: a ':' that is not allowed here: put a text with ': ' in quotes, and "
        "check the indentation"},
@@ -222,27 +222,35 @@ TEST(DocumentParse, ReportsErrorsWithTheirPlace) {
        "line 1, column 4: an alias whose anchor is not defined before it"},
       {"yaml depth", "- " + repeat("[", 100) + repeat("]", 100),
        "line 1, column 102: nested more than 100 levels deep"},
-      {"yaml stray comma", ", 1", "line 1, column 1: unexpected text"},
-      {"yaml stray bracket", "a: 1\n---\n]",
-       "line 3, column 1: a closing bracket that closes nothing"},
+      {"yaml stray comma", ", 1", "line 1, column 1: expected a value here"},
+      {"yaml stray bracket", "a: 1\n---\n]", "line 3, column 1: expected a value here"},
+      {"yaml control character", "a: 1\nb: \x01",
+       "line 2, column 4: a control character: YAML allows only tabs and line breaks"},
+      {"yaml list", "- a\nb: 1\n",
+       "line 2, column 1: text that does not continue the list above: check the indentation"},
+      {"yaml object", "a: 1\n b: 2\n",
+       "line 2, column 3: a ':' that is not allowed here: put a text with ': ' in quotes, and "
+       "check the indentation"},
+      {"yaml version", "%YAML 2.0\n---\na: 1\n",
+       "line 1, column 1: an invalid line that begins with '%YAML'"},
+      {"yaml surrogate", "a: \"\\ud800\"",
+       "line 1, column 7: an escape in double quotes with a wrong number"},
+      {"yaml block text", "a: |x\n  b\n",
+       "line 1, column 5: an invalid beginning of a text in lines: expected '|' or '>'"},
       {"yaml first line indented", "  apiVersion: v1\nkind: Pod\n",
        "line 2, column 1: expected the indentation of the lines before it, or '---' if another "
        "document begins here"},
       {"yaml text after the end", "a: 1\n...\nb: 2\n",
        "line 3, column 1: expected the indentation of the lines before it, or '---' if another "
        "document begins here"},
-      {"yaml next line", R"(a: "\N")",
-       "line 1, column 4: an escape that is not supported (\\N or \\_)"},
-      {"yaml no-break space", R"("\_": 1)",
-       "line 1, column 1: an escape that is not supported (\\N or \\_)"},
       {"yaml tab", "kind: Pod\n\tmetadata: {}\n",
        "line 2, column 1: a tab in the indentation: YAML allows only spaces"},
       {"yaml tab in a list", "a:\n  b:\n  \t- c\n",
-       "line 3, column 4: a tab in the indentation: YAML allows only spaces"},
+       "line 3, column 3: a tab in the indentation: YAML allows only spaces"},
       {"yaml tab before the key", "a:\n\tb: 1\nc: 2\n",
-       "line 2, column 3: a tab in the indentation: YAML allows only spaces"},
+       "line 2, column 1: a tab in the indentation: YAML allows only spaces"},
       {"yaml in flow style", "{kind: Pod, a: [1}",
-       "line 1, column 18: a closing bracket that closes nothing"},
+       "line 1, column 18: expected ',' or ']' after the value"},
       {"not utf-8", "a: \xff", "line 1, column 4: expected UTF-8 text without NUL bytes"},
       {"overlong utf-8", "\xc0\xaf", "line 1, column 1: expected UTF-8 text without NUL bytes"},
       {"five byte utf-8", "\xf9\x80\x80\x80",
@@ -259,6 +267,13 @@ TEST(DocumentParse, ReportsErrorsWithTheirPlace) {
   }
 }
 
+TEST(DocumentParse, ReadsAllEscapesOfYaml) {
+  EXPECT_EQ(parse_document(R"(a: "\N\_\L\x41\u00e9\U0001F600\e\0")").value().at("a"),
+            std::string("\xc2\x85\xc2\xa0\xe2\x80\xa8"
+                        "A\xc3\xa9\xf0\x9f\x98\x80\x1b\0",
+                        16));
+}
+
 TEST(DocumentParse, RejectsAliasesThatGrow) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
@@ -269,6 +284,20 @@ TEST(DocumentParse, RejectsAliasesThatGrow) {
   ASSERT_FALSE(document);
   EXPECT_NE(document.error().message.find("repeat more than 1 MiB"), std::string::npos)
       << document.error().message;
+}
+
+TEST(DocumentParse, RejectsManyDirectives) {
+  const auto with_directives = [](int count, const char* end_of_line) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += fmt::format("%TAG !{}! x{}", i, end_of_line);
+    return parse_document(text + "---\na: 1\n");
+  };
+  EXPECT_TRUE(with_directives(100, "\n"));
+  for (const char* const end_of_line : {"\n", "\r", "\xc2\x85", "\xe2\x80\xa8"}) {
+    const auto document = with_directives(101, end_of_line);
+    ASSERT_FALSE(document);
+    EXPECT_EQ(document.error().message, "more than 100 lines that begin with '%'");
+  }
 }
 
 TEST(DocumentParse, RejectsAliasesThatDeepen) {

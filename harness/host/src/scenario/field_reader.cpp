@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "pinfold/harness/json.hpp"
 #include "pinfold/text/message.hpp"
@@ -165,30 +167,59 @@ void FieldReader::finish() {
   }
 }
 
-int line_of(std::string_view text, const FieldPath& path) {
-  try {
-    YAML::Node node = YAML::Load(std::string(text));
-    int line = node.Mark().line;
-    for (const std::string& key : path) {
-      YAML::Node next;
-      if (node.IsSequence() && is_index(key)) {
-        const auto index = static_cast<std::size_t>(std::stoul(key));
-        if (index < node.size()) next.reset(node[index]);
-      } else if (node.IsMap()) {
-        for (const auto& member : node) {
-          if (!member.first.IsScalar() || member.first.Scalar() != key) continue;
-          line = member.first.Mark().line;
-          next.reset(member.second);
-        }
-      }
-      if (!next.IsDefined() || next.IsNull()) break;  // missing: use the parent's line
-      if (node.IsSequence()) line = next.Mark().line;
-      node.reset(next);
-    }
-    return line + 1;
-  } catch (const YAML::Exception&) {
-    return 0;
+namespace {
+
+struct DeleteParser {
+  void operator()(yaml_parser_t* parser) const { yaml_parser_delete(parser); }
+};
+struct DeleteDocument {
+  void operator()(yaml_document_t* document) const { yaml_document_delete(document); }
+};
+
+/// Returns the member `key` of a node: its name and its value, for an element of a list both the
+/// element. Null pointers if there is none.
+std::pair<const yaml_node_t*, const yaml_node_t*> member(yaml_document_t& document,
+                                                         const yaml_node_t& node,
+                                                         const std::string& key) {
+  if (node.type == YAML_SEQUENCE_NODE && is_index(key)) {
+    const auto& items = node.data.sequence.items;
+    const auto index = std::stol(key);
+    if (index >= items.top - items.start) return {};
+    const yaml_node_t* const item = yaml_document_get_node(&document, items.start[index]);
+    return {item, item};
   }
+  if (node.type != YAML_MAPPING_NODE) return {};
+  const auto& pairs = node.data.mapping.pairs;
+  for (const yaml_node_pair_t* pair = pairs.start; pair < pairs.top; ++pair) {
+    const yaml_node_t* const name = yaml_document_get_node(&document, pair->key);
+    const bool is_key = name->type == YAML_SCALAR_NODE &&
+                        key == reinterpret_cast<const char*>(name->data.scalar.value);
+    if (is_key) return {name, yaml_document_get_node(&document, pair->value)};
+  }
+  return {};
+}
+
+}  // namespace
+
+int line_of(std::string_view text, const FieldPath& path) {
+  yaml_parser_t parser_memory;
+  if (text.empty() || yaml_parser_initialize(&parser_memory) == 0) return 0;
+  const std::unique_ptr<yaml_parser_t, DeleteParser> parser(&parser_memory);
+  yaml_parser_set_input_string(parser.get(), reinterpret_cast<const unsigned char*>(text.data()),
+                               text.size());
+  yaml_document_t document_memory;
+  if (yaml_parser_load(parser.get(), &document_memory) == 0) return 0;
+  const std::unique_ptr<yaml_document_t, DeleteDocument> document(&document_memory);
+  const yaml_node_t* node = yaml_document_get_root_node(document.get());
+  if (node == nullptr) return 0;
+  std::size_t line = node->start_mark.line;
+  for (const std::string& key : path) {
+    const auto [name, value] = member(*document, *node, key);
+    if (value == nullptr) break;  // missing: use the parent's line
+    line = name->start_mark.line;
+    node = value;
+  }
+  return static_cast<int>(line) + 1;
 }
 
 Error error_of(std::string_view text, const Complaint& complaint) {

@@ -14,8 +14,8 @@ namespace pinfold {
 /// flow-style YAML, "{kind: Pod}". Plain YAML scalars become numbers, booleans, null or strings by
 /// the core schema of YAML 1.2, so that `cpu: 2` and `cpu: "2"` both work where a quantity is
 /// expected. Domain: UTF-8, at most 16 MiB, at most 100 levels deep, no duplicate keys, no
-/// aliases that repeat more than 1 MiB. Merge keys ("<<") add the members that an object lacks.
-/// Errors: kInvalidArgument, with line and column.
+/// aliases that repeat more than 1 MiB, at most 100 directives. Merge keys ("<<") add the members
+/// that an object lacks. Errors: kInvalidArgument, with line and column.
 [[nodiscard]] Result<nlohmann::json> parse_document(std::string_view text,
                                                     DocumentRules rules = DocumentRules::kCore);
 
