@@ -100,6 +100,15 @@ std::uint64_t crc64(std::string_view bytes) {
   return sum ^ kAllOnes;
 }
 
+std::uint64_t crc64_of_padded(std::string_view bytes) {
+  std::size_t zeros = 0;
+  while (bytes.size() >= kWord && first_word(bytes.substr(bytes.size() - kWord)) == 0) {
+    bytes.remove_suffix(kWord);
+    zeros += kWord;
+  }
+  return ~product(crc64_factor(zeros), ~crc64(bytes));
+}
+
 std::uint64_t crc64_factor(std::size_t size) {
   constexpr std::size_t kBlock = kByteValues * kByteValues;
   constexpr std::uint64_t kOfBlock = product(kFactors[1].back(), kFactors[1][1]);

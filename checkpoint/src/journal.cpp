@@ -153,6 +153,16 @@ std::uint64_t content_sum(std::string_view bytes, int version) {
   return version == 2 ? sum_of_version_2(bytes) : crc64(bytes);
 }
 
+std::uint64_t journal_sum(std::string_view records) {
+  std::uint64_t sum = 0;
+  while (!records.empty()) {
+    const std::string_view block = records.substr(0, kJournalBlock);
+    records.remove_prefix(block.size());
+    sum = crc64_of_both(sum, crc64_of_padded(block), crc64_factor(block.size()));
+  }
+  return sum;
+}
+
 std::string encode_record(const Changes& changes) {
   std::string body;
   for (const auto& [name, change] : changes) {

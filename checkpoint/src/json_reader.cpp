@@ -33,24 +33,22 @@ char32_t unescape(char c) {
   }
 }
 
-/// Returns the key in ASCII upper case; also folds the two non-ASCII characters that fold to an
-/// ASCII letter.
-std::string fold(std::string_view key) {
-  std::string out;
-  for (std::size_t i = 0; i < key.size();) {
-    const utf8::Rune rune = utf8::decode(key.substr(i));
-    if (rune.value >= 'a' && rune.value <= 'z') {
-      out += static_cast<char>(rune.value - 'a' + 'A');
-    } else if (rune.value == 0x17F) {  // long s
-      out += 'S';
-    } else if (rune.value == 0x212A) {  // Kelvin sign
-      out += 'K';
-    } else {
-      out += key.substr(i, rune.size);
-    }
-    i += rune.size;
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+
+/// Removes the first byte of a key, or the first character if that folds to an ASCII letter.
+/// Returns it, letters in upper case.
+char take_folded(std::string_view& key) {
+  const char first = key.front();
+  if (is_ascii(first)) {
+    key.remove_prefix(1);
+    return first >= 'a' && first <= 'z' ? static_cast<char>(first - 'a' + 'A') : first;
   }
-  return out;
+  constexpr std::string_view kLongS = "\xc5\xbf";
+  constexpr std::string_view kKelvin = "\xe2\x84\xaa";
+  const bool is_long_s = key.starts_with(kLongS);
+  const bool is_kelvin = key.starts_with(kKelvin);
+  key.remove_prefix(is_long_s ? kLongS.size() : is_kelvin ? kKelvin.size() : 1);
+  return is_long_s ? 'S' : is_kelvin ? 'K' : first;
 }
 
 template <class Number>
@@ -65,7 +63,10 @@ bool parse_number(std::string_view token, Number& out) {
 }  // namespace
 
 bool JsonReader::same_field(std::string_view key, std::string_view name) {
-  return key == name || fold(key) == fold(name);
+  while (!key.empty() && !name.empty()) {
+    if (take_folded(key) != take_folded(name)) return false;
+  }
+  return key.empty() && name.empty();
 }
 
 bool JsonReader::null() {
@@ -205,7 +206,13 @@ std::string JsonReader::unquote() {
   std::string out;
   for (++pos_; text_[pos_] != '"';) {
     const std::string_view rest = text_.substr(pos_);
-    if (rest[0] != '\\') {
+    const auto* const end = std::find_if(
+        rest.begin(), rest.end(), [](char c) { return c == '"' || c == '\\' || !is_ascii(c); });
+    const auto plain = static_cast<std::size_t>(end - rest.begin());
+    if (plain > 0) {
+      out += rest.substr(0, plain);
+      pos_ += plain;
+    } else if (rest[0] != '\\') {
       const utf8::Rune rune = utf8::decode(rest);
       utf8::append(out, rune.value);
       pos_ += rune.size;

@@ -169,7 +169,7 @@ std::optional<JournalMark> mark_of(std::string_view journal, const std::string& 
   JournalMark mark;
   const auto number = std::from_chars(text.data(), text.data() + text.size(), mark.size);
   if (number.ec != std::errc() || mark.size == 0 || mark.size > journal.size()) return std::nullopt;
-  mark.sum = content_sum(journal.substr(0, mark.size));
+  mark.sum = journal_sum(journal.substr(0, mark.size));
   const bool is_last = is_zero(journal.substr(mark.size));
   return is_last && mark.to_string() == text ? std::optional(mark) : std::nullopt;
 }
@@ -343,7 +343,7 @@ Result<void> Store::append_to_journal(const std::string& record, bool is_first) 
     PINFOLD_TRY(fs_->sync_directory());
   }
   journal_size_ += record.size();
-  journal_sum_ = crc64_of_both(journal_sum_, content_sum(record), crc64_factor(record.size()));
+  journal_sum_ = crc64_of_both(journal_sum_, journal_sum(record), crc64_factor(record.size()));
   ++journal_records_;
   return {};
 }

@@ -74,7 +74,7 @@ void for_each_member(std::string_view json, const Fn& member) {
   reader.map("", [&](const std::string& key) { member(key, reader.raw()); });
 }
 
-/// Finds the unknown keys of the objects that a known one describes, starting at `path`.
+/// Finds the unknown keys of the objects that a known one describes, in the value at `path`.
 void find_in_entries(std::string_view json, const KnownObject& known,
                      std::vector<std::string>& path, UnknownKeys& out) {
   const std::size_t depth = path.size();
@@ -167,11 +167,14 @@ UnknownKeys unknown_keys(std::string_view bytes) {
   const std::string data = data_of(bytes);
   const bool has_data = !json_syntax_error(data);
   if (has_data) out.in_data = unknown_in(data, KeysOf::kData);
-  for (const KnownObject& known : known_objects()) {
-    std::vector<std::string> path;
-    const bool is_of_another_form = out.in_data.contains(std::string(known.path.front()));
-    if (!is_of_another_form) find_in_entries(has_data ? data : bytes, known, path, out);
-  }
+  for_each_member(has_data ? data : bytes, [&](const std::string& key, std::string_view value) {
+    for (const KnownObject& known : known_objects()) {
+      std::vector<std::string> path = {std::string(known.path.front())};
+      const bool is_of_another_form = out.in_data.contains(path.front());
+      if (is_of_another_form || !JsonReader::same_field(key, path.front())) continue;
+      find_in_entries(value, known, path, out);
+    }
+  });
   return out;
 }
 

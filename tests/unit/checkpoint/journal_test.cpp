@@ -31,6 +31,17 @@ TEST(Journal, HasItsDocumentedForm) {
             "cpu_manager_state 8090d54f7f16580b 3\nnew");
 }
 
+TEST(Journal, SumsRecordsAsIfWithTheirPadding) {
+  const Changes large = {{"cpu_manager_state", {std::nullopt, std::string(kJournalBlock, 'c')}}};
+  const std::string zeros(kJournalBlock, '\0');
+  for (const std::string& records :
+       {std::string(), encode_record(kSample), encode_record(large) + encode_record(kSample), zeros,
+        zeros + encode_record(kSample), encode_record(kSample) + "torn", std::string("\0\0", 2),
+        std::string(13, '\0'), "1234567" + std::string(9, '\0')}) {
+    EXPECT_EQ(journal_sum(records), content_sum(records)) << records.size();
+  }
+}
+
 TEST(Journal, BeginsEachRecordWithABlock) {
   EXPECT_EQ(encode_record(kSample).size(), kJournalBlock);
   const Changes large = {{"cpu_manager_state", {std::nullopt, std::string(kJournalBlock, 'c')}}};

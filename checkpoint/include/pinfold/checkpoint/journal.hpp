@@ -57,6 +57,9 @@ struct Record {
 /// Records begin at multiples of this size, so that appending one cannot tear another.
 inline constexpr std::size_t kJournalBlock = 4096;
 
+/// Computes the content_sum() of whole records without reading most of their padding.
+[[nodiscard]] std::uint64_t journal_sum(std::string_view records);
+
 /// Returns the bytes to append for a transaction, in version kJournalVersion.
 [[nodiscard]] std::string encode_record(const Changes& changes);
 
