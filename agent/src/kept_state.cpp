@@ -11,7 +11,7 @@
 #include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/pod_logs.hpp"
 #include "pinfold/agent/pods_file.hpp"
-#include "pinfold/base/read_file.hpp"
+#include "pinfold/base/boot_id.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 #include "pinfold/checkpoint/start.hpp"
@@ -214,13 +214,6 @@ checkpoint::FileText with_keys(checkpoint::FileText text, const checkpoint::Unkn
   return checkpoint::FileText(checkpoint::with_keys(text.text(), keys));
 }
 
-/// Returns the id of the running kernel's boot; "" if it cannot be read.
-std::string boot_id() {
-  auto id = read_file("/proc/sys/kernel/random/boot_id").value_or("");
-  if (id.ends_with('\n')) id.pop_back();
-  return id;
-}
-
 /// A copy of a damaged .pinfold_pods, for inspection.
 constexpr std::string_view kDamagedPodsFileName = ".pinfold_pods.damaged";
 
@@ -241,19 +234,18 @@ Result<std::unique_ptr<KeptState>> KeptState::restore(const Node& node, checkpoi
     return tl::unexpected(start_failure(stored, node, started.error(), options));
   }
   kept->state_.node = *std::move(started);
-  std::string node_text = encode_node(node.machine(), node.config(), nullptr);
-  if (node_text != stored.node) {  // otherwise there is no node before it; reading takes longer
-    kept->before_ = read_before(stored, node, options.log);
-    if (kept->before_) node_text = encode_node(node.machine(), node.config(), kept->before_);
-  }
   kept->base_ = kept->store_.texts();
+  if (!options.is_stored_node) {
+    kept->before_ = read_before(stored, node, options.log);
+    std::string node_text = encode_node(node.machine(), node.config(), kept->before_);
+    if (node_text != stored.node) kept->base_.node = checkpoint::FileText(std::move(node_text));
+  }
   if (files.cpu != stored.cpu) {
     kept->base_.cpu = with_keys(checkpoint::FileText(*files.cpu), kept->cpu_keys_);
   }
   if (files.memory != stored.memory) {
     kept->base_.memory = with_keys(checkpoint::FileText(*files.memory), kept->memory_keys_);
   }
-  if (node_text != stored.node) kept->base_.node = checkpoint::FileText(node_text);
   PINFOLD_TRY(kept->restore_pods(node, stored, options.state_dir));
   NodeState& state = kept->state_.node;
   state.held_names.names = names_in_pod_logs(options.pod_logs, state.held);

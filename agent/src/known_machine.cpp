@@ -199,7 +199,7 @@ KnownMachine machine_to_start_with(Machine observed, const Config& config, check
   const auto files = store.load();
   // Most starts are on the node of the file, and making its text is faster than reading it.
   if (files && files->node == encode_node(observed, config, nullptr)) {
-    return {std::move(observed), {}};
+    return {std::move(observed), {}, std::nullopt, true};
   }
   auto known = files ? read_known(*files, log) : std::nullopt;
   if (!known || *known == observed) return {std::move(observed), {}};

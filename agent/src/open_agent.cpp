@@ -100,6 +100,7 @@ struct OpenedDirectory {
   if (!found.store) {  // only now, so that a failed start creates no directory
     PINFOLD_LET(found.store, open_store(options));
   }
+  options.is_stored_node = known.is_stored;
   if (!options.is_query && !options.dry_run) {
     options.assigned_dir = std::filesystem::absolute(options.state_dir) / kAssignedDirectoryName;
   }
@@ -149,6 +150,15 @@ bool has_config(const std::string& state_dir) {
   return has_entry(fmt::format("{}/{}", state_dir, kConfigFileName));
 }
 
+Result<std::optional<ParsedConfig>> read_own_config(checkpoint::Fs& fs,
+                                                    const std::string& state_dir) {
+  const std::string path = fmt::format("{}/{}", state_dir, kConfigFileName);
+  PINFOLD_LET_WRAP(const auto text, fs.read(kConfigFileName), path);
+  if (!text) return std::nullopt;
+  PINFOLD_LET_WRAP(auto parsed, parse_config(*text), path);
+  return parsed;
+}
+
 Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file,
                                  checkpoint::OwnerCheck owners) {
   if (!file.empty()) {
@@ -157,13 +167,10 @@ Result<ParsedConfig> read_config(const std::string& state_dir, const std::string
     return parsed;
   }
   if (!has_config(state_dir)) return ParsedConfig{};
-  const std::string path = fmt::format("{}/{}", state_dir, kConfigFileName);
   PINFOLD_LET(const auto fs,
-              checkpoint::open_state_directory_of(state_dir, kConfigFileName, owners));
-  PINFOLD_LET_WRAP(const auto text, fs->read(kConfigFileName), path);
-  if (!text) return ParsedConfig{};  // removed meanwhile
-  PINFOLD_LET_WRAP(auto parsed, parse_config(*text), path);
-  return parsed;
+              checkpoint::open_state_directory_of(state_dir, {kConfigFileName}, owners));
+  PINFOLD_LET(auto parsed, read_own_config(*fs, state_dir));
+  return parsed ? *std::move(parsed) : ParsedConfig{};  // none: removed meanwhile
 }
 
 }  // namespace pinfold::agent

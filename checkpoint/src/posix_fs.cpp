@@ -88,8 +88,8 @@ class PosixFs final : public Fs {
     PINFOLD_TRY(check_is_regular(status.st_mode, name));
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size > kMaxStateFileBytes) return too_large(name);
-    // One more, so that the second read finds the end. The kernel's own files report size 0.
-    std::string bytes(std::max(size, std::size_t{255}) + 1, '\0');
+    // Files of the kernel report size 0, and one that grows meanwhile ends where it ended.
+    std::string bytes(size == 0 ? 256 : size, '\0');
     std::size_t used = 0;
     while (true) {
       const ssize_t count =
@@ -97,7 +97,7 @@ class PosixFs final : public Fs {
       if (count < 0) return failed("read", name);
       used += static_cast<std::size_t>(count);
       if (used > kMaxStateFileBytes) return too_large(name);
-      if (count == 0) {
+      if (count == 0 || used == size) {
         bytes.resize(used);
         return std::optional<std::string>(std::move(bytes));
       }
@@ -182,11 +182,12 @@ Result<std::unique_ptr<Fs>> open_state_directory(const std::string& path, OwnerC
   return fs;
 }
 
-Result<std::unique_ptr<Fs>> open_state_directory_of(const std::string& path, std::string_view name,
+Result<std::unique_ptr<Fs>> open_state_directory_of(const std::string& path,
+                                                    const std::vector<std::string>& names,
                                                     OwnerCheck owners) {
   UniqueFd fd = open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
   if (!fd) return failed("open directory", path);
-  PINFOLD_TRY(check_state_directory(fd.get(), path, {std::string(name)}, owners));
+  PINFOLD_TRY(check_state_directory(fd.get(), path, names, owners));
   return std::make_unique<PosixFs>(std::move(fd), path);
 }
 

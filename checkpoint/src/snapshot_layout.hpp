@@ -13,7 +13,6 @@ using Word = std::uint64_t;
 
 inline constexpr Word kMagic = 0x70616e736e667031;  // "1pfnsnap" in x86 memory order
 inline constexpr Word kVersion = 4;
-inline constexpr std::size_t kBootIdSize = 36;
 
 struct Slot {
   Word sequence;  ///< odd during a write
@@ -36,8 +35,5 @@ static_assert(sizeof(Header) % sizeof(Word) == 0);
 [[nodiscard]] constexpr std::size_t whole_words(std::size_t size) {
   return (size + sizeof(Word) - 1) / sizeof(Word) * sizeof(Word);
 }
-
-/// Returns the id of the running boot; "" if it cannot be read.
-[[nodiscard]] std::string read_boot_id();
 
 }  // namespace pinfold::checkpoint::snapshot

@@ -13,6 +13,7 @@
 
 #include "crc64.hpp"
 #include "mapped_file.hpp"
+#include "pinfold/base/boot_id.hpp"
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/journal.hpp"
@@ -140,13 +141,6 @@ Result<Files> with_log(Files files, std::string_view log) {
 
 }  // namespace
 
-std::string snapshot::read_boot_id() {
-  const auto id = open_directory("/proc/sys/kernel/random").and_then([](const auto& fs) {
-    return fs->read("boot_id");
-  });
-  return id && *id ? (*id)->substr(0, kBootIdSize) : "";
-}
-
 Result<Files> decode_snapshot(std::span<const std::byte> bytes, std::string_view boot_id) {
   const Words words(bytes);
   if (bytes.size() < sizeof(Header) || words.at(0) != snapshot::kMagic) {
@@ -192,7 +186,7 @@ Result<Files> read_snapshot(const std::string& directory) {
     const MappedFile file(fd, bip::read_only);
     const bip::mapped_region region(file, bip::read_only);
     const std::span bytes(static_cast<const std::byte*>(region.get_address()), region.get_size());
-    PINFOLD_LET_WRAP(auto files, decode_snapshot(bytes, snapshot::read_boot_id()), path);
+    PINFOLD_LET_WRAP(auto files, decode_snapshot(bytes, boot_id()), path);
     return files;
   } catch (const bip::interprocess_exception& error) {
     return failed(error.get_native_error());

@@ -36,6 +36,7 @@
 
 #include "crc64.hpp"
 #include "mapped_file.hpp"
+#include "pinfold/base/boot_id.hpp"
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
@@ -86,8 +87,7 @@ Header new_header(std::size_t least) {
   header.magic = snapshot::kMagic;
   header.version = snapshot::kVersion;
   header.capacity = std::max(kSmallest, snapshot::whole_words(2 * least));
-  const std::string boot_id = snapshot::read_boot_id();
-  std::copy(boot_id.begin(), boot_id.end(), header.boot_id.begin());
+  boot_id().copy(header.boot_id.data(), header.boot_id.size());
   return header;
 }
 

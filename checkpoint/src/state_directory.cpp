@@ -49,13 +49,25 @@ Result<void> check_owner(const struct stat& status, const std::string& path) {
                           path, status.st_uid, status.st_mode & kPermissions, owner, remedy));
 }
 
+/// Returns the path of an open directory without symbolic links: as the kernel knows it, or, where
+/// /proc is missing, from its path.
+Result<std::filesystem::path> real_path(int directory, const std::string& path) {
+  std::array<char, 1024> target{};
+  const ssize_t size =
+      ::readlink(fmt::format("/proc/self/fd/{}", directory).c_str(), target.data(), target.size());
+  if (size > 0 && static_cast<std::size_t>(size) < target.size() && target[0] == '/') {
+    return std::filesystem::path(target.data(), target.data() + size);
+  }
+  std::error_code failed;
+  auto real = std::filesystem::canonical(path, failed);
+  if (failed) return fail_errno(failed.value(), fmt::format("resolve '{}'", path));
+  return real;
+}
+
 /// Checks the directories above: a user who can write one of them could replace the state
 /// directory. Sticky ones (/tmp) are harmless, because only the owner of an entry can rename it
 /// there.
-Result<void> check_parents(const std::string& path) {
-  std::error_code failed;
-  auto directory = std::filesystem::canonical(path, failed);
-  if (failed) return fail_errno(failed.value(), fmt::format("resolve '{}'", path));
+Result<void> check_parents(std::filesystem::path directory) {
   while (directory != directory.root_path()) {
     directory = directory.parent_path();
     struct stat status = {};
@@ -90,7 +102,8 @@ Result<void> check_state_directory(int directory, const std::string& path,
   if (owners == OwnerCheck::kOn) {
     if (::fstat(directory, &status) != 0) return fail_errno(errno, fmt::format("stat '{}'", path));
     PINFOLD_TRY_WRAP(check_owner(status, path), "state directory");
-    PINFOLD_TRY_WRAP(check_parents(path), fmt::format("state directory '{}'", path));
+    PINFOLD_TRY_WRAP(real_path(directory, path).and_then(check_parents),
+                     fmt::format("state directory '{}'", path));
   }
   for (const std::string& name : names) {
     if (!is_state_file(name)) continue;

@@ -18,7 +18,9 @@ Result<void> rediscover_if_cpus_changed(pinfold_node& node) {
   if (node.online.empty()) return {};
   std::string online = online_cpus();
   if (online == node.online) return {};
-  PINFOLD_LET(node.machine, this_machine(node.agent_options, online));
+  const auto directory = open_directory_of_machine(node.agent_options);
+  PINFOLD_LET(node.machine,
+              this_machine(node.agent_options, online, directory ? directory->get() : nullptr));
   node.online = std::move(online);
   return {};
 }

@@ -32,24 +32,56 @@ std::string text_or(const char* text, const std::string& otherwise) {
   return text == nullptr ? otherwise : text;
 }
 
+/// Returns whether the configuration is that of the state directory.
+bool uses_own_config(const pinfold_node_options& options) {
+  return options.config == nullptr && text_or(options.config_file, "").empty();
+}
+
+/// The state directory, or why it cannot be opened.
+using Directory = Result<std::unique_ptr<checkpoint::Fs>>;
+
+/// Opens it once for the files that are read before an agent is: its configuration, if it counts,
+/// and the kept description of the machine.
+Directory open_directory_of_node(const pinfold_node_options& options,
+                                 const agent::AgentOptions& agent_options) {
+  std::vector<std::string> names;
+  if (uses_own_config(options)) names.emplace_back(agent::kConfigFileName);
+  return open_directory_of_machine(agent_options, std::move(names));
+}
+
 Result<Machine> read_machine(const char* text, const agent::AgentOptions& agent_options,
-                             const std::string& online) {
-  if (text == nullptr) return this_machine(agent_options, online);
+                             const std::string& online, const Directory& directory) {
+  if (text == nullptr) {
+    return this_machine(agent_options, online, directory ? directory->get() : nullptr);
+  }
   PINFOLD_LET_WRAP(auto machine, discover(source_of_text(text), "node"), "machine");
   return machine;
 }
 
-Result<void> read_configuration(const pinfold_node_options& options, pinfold_node& node) {
+/// Reads the configuration of the state directory; nullopt if there is none.
+Result<std::optional<ParsedConfig>> read_own_config(const std::string& state_dir,
+                                                    const Directory& directory) {
+  if (directory) return agent::read_own_config(**directory, state_dir);
+  if (!agent::has_config(state_dir)) return std::nullopt;
+  return fail(directory.error());
+}
+
+Result<ParsedConfig> read_config(const pinfold_node_options& options,
+                                 agent::AgentOptions& agent_options, const Directory& directory) {
+  if (options.config != nullptr) return parse_config(options.config);
+  if (!uses_own_config(options)) {
+    return agent::read_config(agent_options.state_dir, options.config_file,
+                              checkpoint::owner_check(agent_options.insecure_state_dir));
+  }
+  PINFOLD_LET(auto own, read_own_config(agent_options.state_dir, directory));
+  agent_options.lacks_config = !own && options.config_file == nullptr;
+  return own ? *std::move(own) : ParsedConfig{};
+}
+
+Result<void> read_configuration(const pinfold_node_options& options, const Directory& directory,
+                                pinfold_node& node) {
   agent::AgentOptions& agent_options = node.agent_options;
-  PINFOLD_LET_WRAP(
-      auto parsed,
-      options.config != nullptr
-          ? parse_config(options.config)
-          : agent::read_config(agent_options.state_dir, text_or(options.config_file, ""),
-                               checkpoint::owner_check(agent_options.insecure_state_dir)),
-      "configuration");
-  agent_options.lacks_config = options.config == nullptr && options.config_file == nullptr &&
-                               !agent::has_config(agent_options.state_dir);
+  PINFOLD_LET_WRAP(auto parsed, read_config(options, agent_options, directory), "configuration");
   log_warnings(node, "configuration", config_warnings(parsed.warnings, parsed.config));
   agent_options.profile_source = agent::profile_source_of(parsed);
   node.config = std::move(parsed.config);
@@ -144,7 +176,8 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   PINFOLD_TRY(check_flags(options.flags, kKnownFlags));
   std::string online = options.machine == nullptr ? online_cpus() : "";
   auto agent_options = read_agent_options(options);
-  PINFOLD_LET(auto machine, read_machine(options.machine, agent_options, online));
+  const Directory directory = open_directory_of_node(options, agent_options);
+  PINFOLD_LET(auto machine, read_machine(options.machine, agent_options, online, directory));
   // Nothing may throw within the braces: GCC 12 would destroy a member that is not constructed yet.
   Config config;
   auto node = std::make_unique<pinfold_node>(pinfold_node{
@@ -157,7 +190,7 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   for (const std::string& warning : node->machine.description().warnings) {
     if (node->agent_options.log) node->agent_options.log(agent::LogLevel::kWarning, warning);
   }
-  PINFOLD_TRY(read_configuration(options, *node));
+  PINFOLD_TRY(read_configuration(options, directory, *node));
   if ((options.flags & PINFOLD_NODE_DEFER) == 0) PINFOLD_TRY(try_agent(*node));
   return node;
 }

@@ -20,8 +20,8 @@ namespace {
 Result<CpuCheckpoint> read_cpus(const char* state_dir) {
   const std::string directory = state_dir == nullptr ? agent::kDefaultStateDir : state_dir;
   constexpr auto kOwners = checkpoint::OwnerCheck::kOn;
-  PINFOLD_TRY(
-      checkpoint::open_state_directory_of(directory, checkpoint::kSnapshotFileName, kOwners));
+  PINFOLD_TRY(checkpoint::open_state_directory_of(
+      directory, {std::string(checkpoint::kSnapshotFileName)}, kOwners));
   auto files = checkpoint::read_snapshot(directory);
   if (!files && files.error().code == ErrorCode::kNotFound) {
     PINFOLD_LET(const auto fs, checkpoint::open_state_directory(directory, kOwners));

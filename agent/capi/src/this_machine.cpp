@@ -1,10 +1,13 @@
 #include "this_machine.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "pinfold/base/boot_id.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/sealed.hpp"
@@ -18,8 +21,8 @@ constexpr const char* kKind = "pinfold_machine";
 
 /// Returns what a description of the CPUs is valid for; "" if that is unknown.
 std::string validity(const std::string& online) {
-  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
-  return boot && !online.empty() ? *boot + online : "";
+  const std::string& boot = boot_id();
+  return boot.empty() || online.empty() ? "" : fmt::format("{}\n{}", boot, online);
 }
 
 /// Returns the kept description if it is of this boot and these CPUs.
@@ -50,16 +53,23 @@ void keep(checkpoint::Fs& fs, const Machine& machine, const std::string& valid_f
 
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
-Result<Machine> this_machine(const agent::AgentOptions& options, const std::string& online) {
+Result<std::unique_ptr<checkpoint::Fs>> open_directory_of_machine(
+    const agent::AgentOptions& options, std::vector<std::string> names) {
+  names.emplace_back(kMachineFileName);
+  return checkpoint::open_state_directory_of(options.state_dir, names,
+                                             checkpoint::owner_check(options.insecure_state_dir));
+}
+
+Result<Machine> this_machine(const agent::AgentOptions& options, const std::string& online,
+                             checkpoint::Fs* directory) {
   const std::string valid_for = validity(online);
-  const auto fs = checkpoint::open_state_directory_of(
-      options.state_dir, kMachineFileName, checkpoint::owner_check(options.insecure_state_dir));
-  if (!fs || valid_for.empty()) return discover(SysTree{}, "node");
-  if (const auto known = kept_machine(**fs, valid_for)) return discover_again(SysTree{}, *known);
+  if (directory == nullptr || valid_for.empty()) return discover(SysTree{}, "node");
+  if (const auto known = kept_machine(*directory, valid_for))
+    return discover_again(SysTree{}, *known);
   PINFOLD_LET(auto machine, discover(SysTree{}, "node"));
   // Contradictions in /sys cause a warning at each opening, and are not in the description.
   const bool is_kept = !options.is_query && machine.description().warnings.empty();
-  if (is_kept) keep(**fs, machine, valid_for);
+  if (is_kept) keep(*directory, machine, valid_for);
   return machine;
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "pinfold/agent/options.hpp"
 #include "pinfold/base/result.hpp"
+#include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/machine/machine.hpp"
 
 namespace pinfold::capi {
@@ -17,8 +20,12 @@ inline constexpr const char* kMachineFileName = ".pinfold_machine";
 /// Describes this machine. A large one has thousands of files in /sys, so the state directory keeps
 /// what the first call of a boot read about its CPUs, as long as the same CPUs are online. NUMA
 /// nodes, memory and huge pages are read again. `online`: of online_cpus(). Errors: those of
-/// discover.
+/// discover. `directory`: the state directory; nullptr if there is none that can be trusted.
 [[nodiscard]] Result<Machine> this_machine(const agent::AgentOptions& options,
-                                           const std::string& online);
+                                           const std::string& online, checkpoint::Fs* directory);
+
+/// Opens the state directory for the kept description, and for the other files `names`.
+[[nodiscard]] Result<std::unique_ptr<checkpoint::Fs>> open_directory_of_machine(
+    const agent::AgentOptions& options, std::vector<std::string> names = {});
 
 }  // namespace pinfold::capi

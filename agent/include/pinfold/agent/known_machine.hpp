@@ -19,6 +19,7 @@ struct KnownMachine {
   CpuSet offline;  ///< CPUs of `machine` that are missing now
   /// The current machine, if only a reconfiguration can adapt the state to it.
   std::optional<Machine> observed = std::nullopt;
+  bool is_stored = false;  ///< .pinfold_node describes it, this configuration and no earlier node
 };
 
 /// Returns the machine of the state if `observed` is the same machine with some CPUs missing, so

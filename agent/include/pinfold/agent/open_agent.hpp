@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "pinfold/agent/node_agent.hpp"
@@ -19,6 +20,11 @@ namespace pinfold::agent {
 
 /// Returns whether a state directory has its own configuration: STATE_DIR/config.yaml.
 [[nodiscard]] bool has_config(const std::string& state_dir);
+
+/// Reads the configuration of an open state directory, STATE_DIR/config.yaml. nullopt if there is
+/// none. Errors: kIo; kInvalidArgument with the file's name.
+[[nodiscard]] Result<std::optional<ParsedConfig>> read_own_config(checkpoint::Fs& fs,
+                                                                  const std::string& state_dir);
 
 /// Reads the configuration of a state directory: from `file`; if that is "", from
 /// STATE_DIR/config.yaml; if that does not exist, the kubelet's defaults. `owners`: whether to

@@ -89,10 +89,9 @@ enum class OwnerCheck { kOn, kOff };
 /// Errors: also kInvalidArgument, with the command that fixes it.
 [[nodiscard]] Result<std::unique_ptr<Fs>> open_state_directory(const std::string& path,
                                                                OwnerCheck owners);
-/// Opens a state directory to use the file `name` alone: of the files, only it is checked.
-[[nodiscard]] Result<std::unique_ptr<Fs>> open_state_directory_of(const std::string& path,
-                                                                  std::string_view name,
-                                                                  OwnerCheck owners);
+/// Opens a state directory to use only the files `names`: the others are not checked.
+[[nodiscard]] Result<std::unique_ptr<Fs>> open_state_directory_of(
+    const std::string& path, const std::vector<std::string>& names, OwnerCheck owners);
 /// Creates a directory with mode 0700 and missing parents with mode 0755, both reduced by the
 /// umask. An existing directory is not changed. Errors: kIo.
 [[nodiscard]] Result<void> make_state_directory(const std::string& path);

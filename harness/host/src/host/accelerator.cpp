@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "pinfold/base/boot_id.hpp"
 #include "pinfold/harness/process.hpp"
 
 namespace pinfold::harness {
@@ -170,13 +171,13 @@ KvmProbe probe_kvm(const std::filesystem::path& device) {
 
 KvmProbe known_kvm(const std::filesystem::path& folder, const std::filesystem::path& device) {
   struct stat facts {};
-  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
+  const std::string& boot = boot_id();
   const bool is_usable = access(device.c_str(), R_OK | W_OK) == 0;
   // A device that is absent, or that this user cannot open, is known at once.
-  if (!boot || !is_usable || stat(device.c_str(), &facts) != 0) return probe_kvm(device);
+  if (boot.empty() || !is_usable || stat(device.c_str(), &facts) != 0) return probe_kvm(device);
   // The file has the boot id, the state of the device, and the reason why KVM cannot be used.
   const std::string state =
-      fmt::format("{}{:x} {:x}:{:x} {}:{} {}\n", *boot, facts.st_mode, major(facts.st_rdev),
+      fmt::format("{}\n{:x} {:x}:{:x} {}:{} {}\n", boot, facts.st_mode, major(facts.st_rdev),
                   minor(facts.st_rdev), facts.st_uid, facts.st_gid, facts.st_ctime);
   const std::filesystem::path kept = folder / "kvm-result";
   if (const auto known = read_file(kept); known && known->starts_with(state)) {
