@@ -38,31 +38,40 @@ constexpr const char* kErrorsHelp =
 constexpr const char* kAssignmentsHelp =
     "Number of containers with a specific type of resource assignment.";
 
+CounterName with_sample(CounterName name) {
+  name.sample = name.family;
+  for (const auto& [label, value] : name.labels) {
+    name.sample += label == name.labels.front().first ? '{' : ',';
+    name.sample.append(label).append("=\"").append(value) += '"';
+  }
+  if (!name.labels.empty()) name.sample += '}';
+  return name;
+}
 CounterName plain(Counter counter, std::string_view family, std::string_view help) {
-  return {counter, family, {}, help, true};
+  return with_sample({counter, family, {}, help, true});
 }
 CounterName alignment(Counter counter, bool good, std::string_view boundary,
                       std::string_view scope) {
-  return {counter,
-          good ? kAligned : kMisaligned,
-          {{"boundary", boundary}, {"scope", scope}},
-          good ? kAlignedHelp : kMisalignedHelp,
-          true};
+  return with_sample({counter,
+                      good ? kAligned : kMisaligned,
+                      {{"boundary", boundary}, {"scope", scope}},
+                      good ? kAlignedHelp : kMisalignedHelp,
+                      true});
 }
 CounterName allocation(Counter counter, bool good, std::string_view resource,
                        std::string_view source) {
-  return {counter,
-          good ? kAllocations : kErrors,
-          {{"resource_name", resource}, {"source", source}},
-          good ? kAllocationsHelp : kErrorsHelp,
-          false};
+  return with_sample({counter,
+                      good ? kAllocations : kErrors,
+                      {{"resource_name", resource}, {"source", source}},
+                      good ? kAllocationsHelp : kErrorsHelp,
+                      false});
 }
 CounterName assignment(Counter counter, std::string_view resource, std::string_view type) {
-  return {counter,
-          kAssignments,
-          {{"assignment_type", type}, {"resource_name", resource}},
-          kAssignmentsHelp,
-          false};
+  return with_sample({counter,
+                      kAssignments,
+                      {{"assignment_type", type}, {"resource_name", resource}},
+                      kAssignmentsHelp,
+                      false});
 }
 
 bool read_count(const json& value, std::uint64_t& out) {
@@ -122,14 +131,6 @@ const std::vector<CounterName>& counter_names() {
   return kNames;
 }
 
-std::string sample_name(const CounterName& name) {
-  std::string labels;
-  for (const auto& [label, value] : name.labels) {
-    labels += fmt::format("{}{}=\"{}\"", labels.empty() ? "" : ",", label, value);
-  }
-  return labels.empty() ? std::string(name.family) : fmt::format("{}{{{}}}", name.family, labels);
-}
-
 CpuGauges cpu_gauges(const Node& node, const NodeState& state) {
   CpuGauges gauges;
   if (!node.cpu().is_static()) return gauges;
@@ -155,7 +156,7 @@ std::string encode_metrics(const Metrics& metrics) {
   json counts = json::object();
   for (const CounterName& name : counter_names()) {
     if (metrics.counts[name.counter] != 0) {
-      counts[sample_name(name)] = metrics.counts[name.counter];
+      counts[name.sample] = metrics.counts[name.counter];
     }
   }
   return json{{"version", kMetricsVersion},
@@ -182,7 +183,7 @@ Result<Metrics> decode_metrics(std::string_view text) {
   const json& counts = member("counts");
   if (!counts.is_object()) return bad("\"counts\": an object");
   for (const CounterName& name : counter_names()) {
-    const auto found = counts.find(sample_name(name));
+    const auto found = counts.find(name.sample);
     if (found != counts.end() && !read_count(*found, metrics.counts[name.counter])) {
       return bad("counts that are not negative");
     }

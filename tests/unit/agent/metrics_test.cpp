@@ -33,7 +33,7 @@ TEST(Metrics, NameEachCounterOnce) {
   std::set<std::string> samples;
   for (const CounterName& name : counter_names()) {
     counters.insert(name.counter);
-    samples.insert(sample_name(name));
+    samples.insert(name.sample);
   }
   EXPECT_EQ(counters.size(), kCounters);
   EXPECT_EQ(samples.size(), kCounters);

@@ -41,14 +41,12 @@ struct CounterName {
   std::string_view help;
   /// Whether the kubelet exposes it at zero if the manager that counts it is in use.
   bool starts_at_zero = true;
+  /// In the side file and the text format: "family{label="value",...}".
+  std::string sample = {};
 };
 /// Returns one entry per counter, grouped by family.
 /// Source: kubelet v1.36 pkg/kubelet/metrics/metrics.go.
 [[nodiscard]] const std::vector<CounterName>& counter_names();
-
-/// Returns the name of a sample in the side file and the text format:
-/// "family{label="value",...}".
-[[nodiscard]] std::string sample_name(const CounterName& name);
 
 /// The kubelet's gauges of the static CPU manager, computed from a state as at its start.
 struct CpuGauges {
