@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -32,9 +33,14 @@ std::vector<pid_t> threads_of(pid_t process) {
 }
 
 CpuSet to_set(const SetBuffer& buffer) {
+  using Word = __cpu_mask;
+  std::array<Word, kSetSize / sizeof(Word)> words{};
+  std::memcpy(words.data(), buffer.data(), kSetSize);
   CpuSet cpus;
-  for (std::size_t cpu = 0; cpu < kMaxCpus; ++cpu) {
-    if (CPU_ISSET_S(cpu, kSetSize, buffer.data())) cpus.insert(CpuId{static_cast<int>(cpu)});
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    for (Word rest = words[i]; rest != 0; rest &= rest - 1) {
+      cpus.insert(CpuId{static_cast<int>(i * __NCPUBITS) + std::countr_zero(rest)});
+    }
   }
   return cpus;
 }
