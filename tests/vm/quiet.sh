@@ -6,9 +6,13 @@
 #   noisy SECONDS    produces work for unbound workqueues and for the interrupts of devices
 #   overwrite CPUS   writes every interrupt that can move, as irqbalance would
 #   crowd CPU        sends every interrupt that can move, and unbound work, to one CPU below 32
+#   service CPU      starts a service of systemd that runs there two hundred times per second (see crun/systemd.sh)
+#   moved CPUS       waits until systemd allows system.slice these CPUs: a systemd of a busy guest may answer too late,
+#                    and the next reconciliation asks again
 #   tracing          makes the kernel's events readable
 #   disturbed PROGRAM CGROUP CPU...   runs it on each of these CPUs for 4 seconds while interrupts and unbound work
-#                    are produced, and prints its gaps and the events of these CPUs
+#                    are produced and commands are executed in its container, and prints its gaps and the events of
+#                    these CPUs
 #   facts CPU...     prints briefly what 'disturbed' saw, one fact per line: "gap CPU MICROSECONDS COUNT" for each
 #                    power of two, "longest CPU MICROSECONDS" and "event KIND COUNT" (gaps_picture draws them)
 #   named PROGRAM CGROUP CPU   runs it on this CPU next to an executed command and a service, while interrupts and
@@ -96,8 +100,41 @@ tracefs=/sys/kernel/tracing
 tracing() {
   mount -t tracefs tracefs $tracefs 2>/dev/null
   echo 0 >$tracefs/tracing_on
-  echo 1 >$tracefs/events/irq/irq_handler_entry/enable &&
+  echo 'next_comm == "scribe" || next_comm == "probe"' >$tracefs/events/sched/sched_switch/filter &&
+    echo 1 >$tracefs/events/sched/sched_switch/enable &&
+    echo 1 >$tracefs/events/irq/irq_handler_entry/enable &&
     echo 1 >$tracefs/events/workqueue/workqueue_execute_start/enable
+}
+
+# A script's process has the name of the script.
+script() {
+  printf '#!/bin/sh\n%s\n' "$2" >"$1"
+  chmod +x "$1"
+}
+
+# Without a unit that needs it, systemd would take the cpuset controller from all groups.
+service() {
+  script /usr/bin/scribe 'while :; do usleep 5000; done'
+  printf '[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/usr/bin/scribe\nDelegate=cpuset\nCPUAffinity=%s\n' "$1" \
+    >/etc/systemd/system/scribe.service
+  inside systemctl daemon-reload && inside systemctl start scribe.service && inside systemctl is-active scribe.service
+}
+
+moved() {
+  until [ "$(inside systemctl show --property=AllowedCPUs --value system.slice)" = "$1" ]; do
+    pinfold reconcile --config /etc/pinfold/config.yaml --cgroup-root /sys/fs/cgroup/pinfold >/dev/null
+    sleep 0.5
+  done
+  echo moved
+}
+
+# Executes commands in a container, as its probes do.
+probe() {
+  script /usr/bin/probe true
+  while [ ! -e /tmp/end ]; do
+    sh -c "echo \$\$ >'$1/cgroup.procs' && exec /usr/bin/probe"
+    usleep 100000
+  done
 }
 
 # Produces console interrupts, and work for unbound workqueues: the execution of modprobe. (Ordered workqueues,
@@ -112,7 +149,9 @@ produce() {
 events() {
   for cpu; do
     sed -n -e "s/^.*: irq_handler_entry: \(.*\)/interrupt \1 on CPU $cpu/p" \
-      -e "s/^ *kworker\/u.*: workqueue_execute_start: .*: function \(.*\)/kworker \1 on CPU $cpu/p" $tracefs/per_cpu/cpu"$cpu"/trace
+      -e "s/^ *kworker\/u.*: workqueue_execute_start: .*: function \(.*\)/kworker \1 on CPU $cpu/p" \
+      -e "s/^.*: sched_switch: .*next_comm=scribe .*/service scribe on CPU $cpu/p" \
+      -e "s/^.*: sched_switch: .*next_comm=probe .*/exec probe on CPU $cpu/p" $tracefs/per_cpu/cpu"$cpu"/trace
   done | sort | uniq -c
 }
 
@@ -122,6 +161,7 @@ disturbed() {
   shift 2
   rm -f /tmp/end
   produce &
+  probe "$group" &
   echo >$tracefs/trace
   echo 1 >$tracefs/tracing_on
   for cpu; do
@@ -251,6 +291,8 @@ case $1 in
   noisy) noisy "$2" ;;
   overwrite) overwrite "$2" ;;
   crowd) crowd "$2" ;;
+  service) service "$2" ;;
+  moved) moved "$2" ;;
   tracing) tracing ;;
   disturbed) shift; disturbed "$@" ;;
   facts) shift; facts "$@" ;;
