@@ -40,8 +40,8 @@ bool uses_own_config(const pinfold_node_options& options) {
 /// The state directory, or why it cannot be opened.
 using Directory = Result<std::unique_ptr<checkpoint::Fs>>;
 
-/// Opens it once for the files that are read before an agent is: its configuration, if it counts,
-/// and the kept description of the machine.
+/// Opens the state directory for the files that are read before an agent is opened: the
+/// configuration, if no other is named, and the kept description of the machine.
 Directory open_directory_of_node(const pinfold_node_options& options,
                                  const agent::AgentOptions& agent_options) {
   std::vector<std::string> names;
@@ -58,7 +58,7 @@ Result<Machine> read_machine(const char* text, const agent::AgentOptions& agent_
   return machine;
 }
 
-/// Reads the configuration of the state directory; nullopt if there is none.
+/// Reads the configuration of the state directory; nullopt if it has none.
 Result<std::optional<ParsedConfig>> read_own_config(const std::string& state_dir,
                                                     const Directory& directory) {
   if (directory) return agent::read_own_config(**directory, state_dir);

@@ -20,7 +20,7 @@ inline constexpr const char* kMachineFileName = ".pinfold_machine";
 /// Describes this machine. A large one has thousands of files in /sys, so the state directory keeps
 /// what the first call of a boot read about its CPUs, as long as the same CPUs are online. NUMA
 /// nodes, memory and huge pages are read again. `online`: of online_cpus(). Errors: those of
-/// discover. `directory`: the state directory; nullptr if there is none that can be trusted.
+/// discover. `directory`: the state directory; nullptr if it is missing or others can change it.
 [[nodiscard]] Result<Machine> this_machine(const agent::AgentOptions& options,
                                            const std::string& online, checkpoint::Fs* directory);
 

@@ -170,7 +170,7 @@ class YamlEvent {
   yaml_event_t event_{};
 };
 
-/// libyaml, of which the YAML library of Kubernetes is a translation.
+/// libyaml's parser. The YAML library of Kubernetes is a translation of it into Go.
 class Parser {
  public:
   /// `text` must outlive this.

@@ -55,7 +55,7 @@ struct AgentOptions {
   /// No configuration was given, and the state directory has none, so the kubelet's defaults apply.
   /// Errors mention this.
   bool lacks_config = false;
-  /// .pinfold_node describes the node, and no earlier one; found out by open_agent.
+  /// .pinfold_node describes the node, and no earlier one; open_agent sets it.
   bool is_stored_node = false;
   /// The file of the node's machine; "": none, so the size of its kernel is unknown.
   std::string iomem = "/proc/iomem";

@@ -176,8 +176,8 @@ struct DeleteDocument {
   void operator()(yaml_document_t* document) const { yaml_document_delete(document); }
 };
 
-/// Returns the member `key` of a node: its name and its value, for an element of a list both the
-/// element. Null pointers if there is none.
+/// Returns the nodes of a member's name and value; for an element of a list, the element twice.
+/// Null pointers if the node has no such member.
 std::pair<const yaml_node_t*, const yaml_node_t*> member(yaml_document_t& document,
                                                          const yaml_node_t& node,
                                                          const std::string& key) {
